@@ -1,0 +1,98 @@
+"""Implementations of ``y = x W^T`` and of reading memory that compete for each shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Tensor = Any
+
+
+@dataclass(frozen=True, slots=True)
+class LinearKernel:
+    """One way to multiply by a weight matrix.
+
+    Attributes
+    ----------
+    name
+        As stored in a measurement.
+    prepare
+        Turns a weight (out x inner) into what the call wants; done ahead, as an engine does.
+    call
+        ``call(x, prepared)`` gives y (rows x out).
+    most_rows
+        Rows the kernel can take.
+    """
+
+    name: str
+    prepare: Callable[[Tensor], Tensor]
+    call: Callable[[Tensor, Tensor], Tensor]
+    most_rows: int = 1 << 30
+
+
+def _same(weight: Tensor) -> Tensor:
+    return weight
+
+
+def linear_kernels(torch: Any, torch_device: str, dtype: Any) -> tuple[LinearKernel, ...]:
+    """Implementations available on a device; the first is what eager PyTorch does."""
+    function = torch.nn.functional.linear
+    kernels = [
+        LinearKernel("linear", _same, function),
+        LinearKernel("mv", _same, lambda x, w: torch.mv(w, x[0]).view(1, -1), most_rows=1),
+    ]
+    packed = _packed(torch, dtype) if torch_device == "cpu" else None
+    return (*kernels, packed) if packed else tuple(kernels)
+
+
+def _packed(torch: Any, dtype: Any) -> LinearKernel | None:
+    """Weights reordered ahead into oneDNN's blocks: private operators of torch, so tried before use."""
+    try:
+        reorder = torch.ops.mkldnn._reorder_linear_weight  # noqa: SLF001
+        pointwise = torch.ops.mkldnn._linear_pointwise  # noqa: SLF001
+        pointwise(
+            torch.ones(1, 32, dtype=dtype), reorder(torch.ones(32, 32, dtype=dtype)), None, "none", [], ""
+        )
+    except (AttributeError, RuntimeError):
+        return None
+    return LinearKernel("packed", reorder, lambda x, w: pointwise(x, w, None, "none", [], ""))
+
+
+@dataclass(frozen=True, slots=True)
+class ReadKernel:
+    """One way to read a buffer once: a reduction whose arithmetic is small against the bytes."""
+
+    name: str
+    call: Callable[[Tensor], Tensor]
+
+
+def read_kernels(torch: Any) -> tuple[ReadKernel, ...]:
+    """Reductions that compete; which is quickest differs between devices and builds of torch.
+
+    All are lower bounds of what the memory gives. They take a flat tensor of whole 64-bit words.
+    """
+    return (
+        ReadKernel("sum int64", lambda t: t.view(torch.int64).sum()),
+        ReadKernel("max int64", lambda t: t.view(torch.int64).max()),
+        ReadKernel("max int32", lambda t: t.view(torch.int32).max()),
+        ReadKernel("norm fp32", lambda t: torch.linalg.vector_norm(t.view(torch.float32))),
+    )
+
+
+def reads_right(kernel: ReadKernel, tensor: Tensor, torch: Any) -> bool:
+    """Check a reduction against numpy. The norm is left out: random bits read as fp32 hold infinities."""
+    words = tensor.cpu().view(torch.int32 if kernel.name.endswith("32") else torch.int64).numpy()
+    got = kernel.call(tensor).item()
+    if kernel.name.startswith("norm"):
+        return True
+    return bool(got == (words.sum() if kernel.name.startswith("sum") else words.max()))
+
+
+def flat_words(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Flat views of contiguous tensors, cut to whole 64-bit words."""
+    views = []
+    for tensor in tensors:
+        flat = tensor.view(-1)
+        views.append(flat[: flat.numel() * flat.element_size() // 8 * 8 // flat.element_size()])
+    return tuple(views)

@@ -1,0 +1,62 @@
+"""Read-only bandwidth: the ceiling of a memory-bound call.
+
+The reductions of PyTorch that compete here are a lower bound of what the memory gives: none uses
+non-temporal loads, and a reduction's arithmetic and its last, serial part are in the time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rooflinekit.measurement import Measurement
+from rooflinekit.microbench.device import Device
+from rooflinekit.microbench.session import Case, Session
+from rooflinekit.work import Work
+
+
+def read_work(nbytes: float, dtype: str) -> Work:
+    """Work of reading so many bytes once."""
+    return Work("read", "read", dtype, rows=1.0, flops=0.0, weight_bytes=nbytes)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSweep:
+    """Reads buffers of one size.
+
+    Attributes
+    ----------
+    nbytes
+        Bytes of one buffer.
+    """
+
+    nbytes: int
+    name: str = "read"
+    optional: bool = False
+
+    def need_bytes(self, device: Device) -> float:
+        """Memory of the sweep (B)."""
+        return float(self.nbytes * device.copies(self.nbytes))
+
+    def run(self, session: Session) -> Iterator[Measurement]:
+        """Let the reductions compete, then measure the best."""
+        dtype = session.device.dtypes[0]
+        copies = session.device.copies(self.nbytes)
+        # fp32 buffers whatever the format: a read does not know what the bits mean.
+        buffers = session.rotation((self.nbytes // 4,), "fp32", copies)
+        medians = session.choose_reader(buffers.tensors)
+        reader = session.reader
+        assert reader is not None
+        series = session.sample({"read": session.read_timer(buffers.tensors)})["read"]
+        case = Case(
+            name=f"read/{math.floor(self.nbytes / 1e6)}MB",
+            kind="read",
+            dtype=dtype,
+            shape={"bytes": self.nbytes},
+            work=read_work(self.nbytes, dtype),
+            footprint_bytes=buffers.nbytes,
+            implementation=reader.name,
+            alternatives=medians,
+        )
+        yield session.record(case, series)

@@ -1,0 +1,62 @@
+"""rooflinekit: how long LLM decoding takes, which roof binds, and whether speculative decoding pays.
+
+The functions most users need are here: :func:`predict`, :func:`recommend`, :func:`compare`,
+:func:`sweep`, and the formulas :func:`eta`, :func:`s_up`, :func:`expected_tokens`. They are loaded on
+first use, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_WHERE = {
+    "predict": "app",
+    "recommend": "app",
+    "compare": "app",
+    "sweep": "app",
+    "setup": "app",
+    "make_drafter": "app",
+    "make_acceptance": "app",
+    "find_llm": "readers.models",
+    "find_hardware": "profiles.library",
+    "eta": "speculation",
+    "s_up": "speculation",
+    "speculate": "speculation",
+    "expected_tokens": "acceptance",
+    "solve_alpha": "acceptance",
+    "RooflineError": "errors",
+}
+
+__all__ = ["__version__", *sorted(_WHERE)]  # noqa: PLE0604 - the names come from the table above
+
+if TYPE_CHECKING:
+    from rooflinekit.acceptance import expected_tokens as expected_tokens
+    from rooflinekit.acceptance import solve_alpha as solve_alpha
+    from rooflinekit.app import compare as compare
+    from rooflinekit.app import make_acceptance as make_acceptance
+    from rooflinekit.app import make_drafter as make_drafter
+    from rooflinekit.app import predict as predict
+    from rooflinekit.app import recommend as recommend
+    from rooflinekit.app import setup as setup
+    from rooflinekit.app import sweep as sweep
+    from rooflinekit.errors import RooflineError as RooflineError
+    from rooflinekit.profiles.library import find_hardware as find_hardware
+    from rooflinekit.readers.models import find_llm as find_llm
+    from rooflinekit.speculation import eta as eta
+    from rooflinekit.speculation import s_up as s_up
+    from rooflinekit.speculation import speculate as speculate
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name on first use."""
+    if name not in _WHERE:
+        raise AttributeError(f"module 'rooflinekit' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"rooflinekit.{_WHERE[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """Names for completion."""
+    return sorted(__all__)

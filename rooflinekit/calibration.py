@@ -1,0 +1,106 @@
+"""Fitted ceilings as a file's content: what was fitted, on which measurements, and how well it held out.
+
+A calibration never edits a datasheet profile; :func:`calibrated` lays it over the machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from rooflinekit.evidence import Kind
+from rooflinekit.hardware import Hardware
+from rooflinekit.work import Ceiling, Machine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldOut:
+    """Error on measurements that the fit never saw (fractions, not percent)."""
+
+    n: int
+    median_abs_error: float
+    p90_abs_error: float
+    bias: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fit:
+    """One fitted ceiling.
+
+    Attributes
+    ----------
+    kind, dtype
+        Work and format it serves.
+    ceiling
+        The numbers.
+    form
+        Name of the form chosen: ``p-norm`` or ``staircase``.
+    n
+        Cases fitted.
+    standard_errors
+        By parameter, relative (log space).
+    held_out, held_out_ratio
+        Error of times, and of ratios T(rows)/T(1), on held-out cases; ``None`` where none were held out.
+    """
+
+    kind: str
+    dtype: str
+    ceiling: Ceiling
+    form: str
+    n: int
+    standard_errors: Mapping[str, float] = field(default_factory=dict)
+    held_out: HeldOut | None = None
+    held_out_ratio: HeldOut | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """A set of fits for one device and one engine stack.
+
+    Attributes
+    ----------
+    name
+        Kebab-case name.
+    base
+        Name of the hardware profile it lies over.
+    stack
+        Software whose kernels were timed (``pytorch`` for our own microbenchmark).
+    fits
+        The ceilings.
+    run_ids, used
+        Runs, and ids of the cases that were fitted.
+    left_out
+        Cases not used, by reason (counts).
+    contended
+        Whether the machine was shared while it was measured.
+    profile
+        A complete hardware profile where no shipped one knows the machine (``base`` is then ``local``).
+    dtype
+        Format of the measured linears.
+    """
+
+    name: str
+    base: str
+    stack: str
+    fits: tuple[Fit, ...]
+    run_ids: tuple[str, ...]
+    used: tuple[str, ...]
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    contended: bool = False
+    profile: Hardware | None = None
+    dtype: str = "bf16"
+
+    def fit(self, kind: str, dtype: str) -> Fit | None:
+        """Return the fit for a kind of work and a format, if there is one."""
+        for one in self.fits:
+            if one.kind == kind and one.dtype in (dtype, "*"):
+                return one
+        return None
+
+
+def calibrated(machine: Machine, calibration: Calibration) -> Machine:
+    """Lay fitted ceilings over a machine; kinds without a fit keep what they had."""
+    ceilings = dict(machine.ceilings)
+    ceilings.update({(fit.kind, fit.dtype): fit.ceiling for fit in calibration.fits})
+    evidence: dict[str, Kind] = {**machine.evidence, "ceilings": "fitted"}
+    return replace(machine, name=f"{machine.name} + {calibration.name}", ceilings=ceilings, evidence=evidence)

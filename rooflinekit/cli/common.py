@@ -1,0 +1,114 @@
+"""Options that several commands share, and the one way results leave the program."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from rooflinekit.errors import RooflineError
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+MODEL = click.option("--model", required=True, help="Preset name, or a config.json (file or folder).")
+HARDWARE = click.option("--hardware", required=True, help="Profile name, YAML file, or local.")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def options(*several: Callable[[Any], Any]) -> Callable[[Decorated], Decorated]:
+    """Join option decorators, first one first in the help."""
+
+    def join(function: Decorated) -> Decorated:
+        for option in reversed(several):
+            function = option(function)
+        return function
+
+    return join
+
+
+LOAD = options(
+    click.option("--batch", type=float, default=1, show_default=True, help="Concurrent sequences."),
+    click.option("--context", type=float, default=4096, show_default=True, help="Tokens in the KV cache."),
+)
+
+DEVICE = options(
+    click.option("--dtype", default="auto", show_default=True, help="Number format of the weights; auto: the config's."),
+    click.option("--kv-dtype", default="auto", show_default=True, help="Number format of the KV cache."),
+    click.option("--tp", type=int, default=1, show_default=True, help="Tensor-parallel ranks."),
+    click.option(
+        "--calibration", default="auto", show_default=True, metavar="auto|datasheet|FILE", help="Ceilings to use."
+    ),
+    click.option(
+        "--routing-overlap", type=float, default=0.0, show_default=True, help="How far neighbours share experts, 0..1."
+    ),
+)
+
+ACCEPTANCE = options(
+    click.option("--alpha", type=float, help="Constant acceptance rate, 0..1."),
+    click.option("--acceptance-length", type=float, help="Tokens per round, bonus included; with --measured-k."),
+    click.option("--measured-k", type=int, help="K that the acceptance length was measured with."),
+    click.option("--survival", help="P(first i drafts all accepted), for example 0.8,0.6,0.45."),
+    click.option("--acceptance", type=str, help="JSON file with a histogram, or a survival and its rounds."),
+)
+
+ACCEPTANCE_NAMES = ("alpha", "acceptance_length", "measured_k", "survival", "acceptance")
+
+
+def console() -> Console:
+    """Return the console results go to: wide enough for tables where there is no terminal."""
+    from rich.console import Console
+
+    made = Console(highlight=False, soft_wrap=True)
+    return made if made.is_terminal else Console(highlight=False, soft_wrap=True, width=160)
+
+
+def show(*parts: RenderableType) -> None:
+    """Print results."""
+    out = console()
+    for part in parts:
+        out.print(part)
+
+
+def print_json(data: Any) -> None:
+    """Print plain data as JSON; infinities and nan have no form there and become null."""
+    click.echo(json.dumps(_plain(data), indent=2, allow_nan=False))
+
+
+def _plain(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: _plain(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_plain(value) for value in data]
+    if isinstance(data, bool | int | str) or data is None:
+        return data
+    value = float(data)
+    return value if abs(value) < float("inf") else None
+
+
+def writable(path: Path, endings: Iterable[str] = ()) -> Path:
+    """Check before any work that a result can be written, and make its folder.
+
+    Raises
+    ------
+    RooflineError
+        The folder cannot be made or written, the path is a folder, or the ending is not one of those offered.
+    """
+    endings = tuple(endings)
+    if endings and path.suffix.lower() not in endings:
+        raise RooflineError(f"{path}: {path.suffix or 'no ending'} cannot be written; use {' or '.join(endings)}")
+    if path.is_dir():
+        raise RooflineError(f"{path} is a folder; give a file name")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        probe = path.parent / f".{path.name}.probe"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise RooflineError(f"{path.parent} cannot be written ({error.strerror}); choose another --out") from error
+    return path

@@ -1,0 +1,35 @@
+"""``rooflinekit compare``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from rooflinekit.cli.common import ACCEPTANCE, DEVICE, HARDWARE, JSON, LOAD, MODEL, print_json, show
+
+
+@click.command("compare")
+@MODEL
+@HARDWARE
+@click.option("--drafters", required=True, help="Comma-separated, each as in recommend --drafter.")
+@ACCEPTANCE
+@LOAD
+@click.option("--max-k", type=int, default=16, show_default=True, help="Largest K to try.")
+@DEVICE
+@JSON
+def command(as_json: bool, drafters: str, **options: Any) -> None:  # noqa: FBT001 - click passes it by name
+    """Put drafters side by side at equal acceptance."""
+    from rooflinekit.app import compare
+
+    names = [name.strip() for name in drafters.split(",") if name.strip()]
+    if not names:
+        raise click.UsageError("--drafters is empty; write for example --drafters eagle3,dflash")
+    rows = compare(options.pop("model"), options.pop("hardware"), names, **options)
+    if as_json:
+        print_json([asdict(row) for row in rows])
+        return
+    from rooflinekit.report.recommendation import comparison_text
+
+    show(comparison_text(rows))

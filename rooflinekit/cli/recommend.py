@@ -1,0 +1,36 @@
+"""``rooflinekit recommend``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from rooflinekit.cli.common import ACCEPTANCE, DEVICE, HARDWARE, JSON, LOAD, MODEL, print_json, show
+
+DRAFTER_HELP = "eagle3, dflash, dspark, small-lm:MODEL, or a drafter's config.json."
+
+
+@click.command("recommend")
+@MODEL
+@HARDWARE
+@click.option("--drafter", required=True, help=DRAFTER_HELP)
+@ACCEPTANCE
+@LOAD
+@click.option("--max-k", type=int, default=16, show_default=True, help="Largest K to try.")
+@click.option("--k", type=int, help="Judge this K instead of the best.")
+@click.option("--draft-dtype", default="auto", show_default=True, help="Number format of the drafter.")
+@click.option("--allow-oversize", is_flag=True, help="Answer even where it does not fit into memory.")
+@DEVICE
+@JSON
+def command(as_json: bool, **options: Any) -> None:  # noqa: FBT001 - click passes it by name
+    """Say whether speculation pays, with which K, and what eats the gain."""
+    from rooflinekit.app import recommend
+
+    answer = recommend(options.pop("model"), options.pop("hardware"), options.pop("drafter"), **options)
+    if as_json:
+        print_json(answer.as_dict())
+        return
+    from rooflinekit.report.recommendation import recommendation_text
+
+    show(recommendation_text(answer))

@@ -1,0 +1,38 @@
+"""``rooflinekit validate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from rooflinekit.cli.common import JSON, print_json, show
+from rooflinekit.errors import CheckFailed
+
+
+@click.command("validate")
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--calibration", type=click.Path(path_type=Path), help="Calibration to test against FILES.")
+@click.option("--suite", help="A shipped suite: hand-values.")
+@JSON
+def command(files: tuple[Path, ...], calibration: Path | None, suite: str | None, as_json: bool) -> None:  # noqa: FBT001
+    """Compare predictions with measurements that were not fitted; exit 1 where a tolerance is missed."""
+    from rooflinekit.app import validate_files, validate_suite
+
+    if bool(files) == (suite is not None):
+        raise click.UsageError("give measurement files with --calibration, or one --suite")
+    if suite is not None:
+        report = validate_suite(suite)
+    else:
+        if calibration is None:
+            raise click.UsageError("--calibration is missing: name the file that `rooflinekit calibrate` wrote")
+        report = validate_files(files, calibration)
+    if as_json:
+        print_json(report.as_dict())
+    else:
+        from rooflinekit.report.validation import report_text
+
+        show(report_text(report))
+    if not report.passed:
+        missed = ", ".join(band.suite for band in report.bands if band.ok is False)
+        raise CheckFailed(f"tolerance missed: {missed}")

@@ -1,0 +1,61 @@
+"""The contract every drafter keeps: a plan of passes, a verify width, and the memory it takes."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from rooflinekit.precision import Precision
+from rooflinekit.work import Pass, Real
+
+
+class Drafter(Protocol):
+    """A way of drafting, described by the work one round costs.
+
+    A new drafter is one file in this folder with one frozen class and a ``for_target`` or ``from_config``
+    constructor, named in ``drafters.BUILDERS``; the contract tests pick it up.
+    """
+
+    @property
+    def name(self) -> str:
+        """Short name (the word of ``--drafter``)."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """One line: shape and where it comes from."""
+        ...
+
+    @property
+    def max_k(self) -> int | None:
+        """Largest K: the trained block of a block drafter; ``None`` for any."""
+        ...
+
+    @property
+    def serial_passes(self) -> str:
+        """Passes per round one after the other, for people: ``K`` or ``1`` or ``1 + K light``."""
+        ...
+
+    def plan(self, *, k: Real, batch: Real, context: Real, refresh: Real = 1.0, tp: int = 1) -> tuple[Pass, ...]:
+        """Passes of one round that drafts ``k`` tokens for each of ``batch`` sequences.
+
+        Parameters
+        ----------
+        k
+            Drafted tokens per round (>= 1).
+        batch, context
+            Sequences; tokens in the target's cache.
+        refresh
+            Tokens the last round emitted per sequence, whose cache entries the first pass fills.
+        tp
+            Tensor-parallel ranks.
+        """
+        ...
+
+    def memory_bytes(self, *, batch: Real, context: Real, tp: int = 1) -> Real:
+        """Weights and cache of the drafter on one rank (B); shared tables not counted again."""
+        ...
+
+    @property
+    def precision(self) -> Precision:
+        """Its number formats."""
+        ...

@@ -1,0 +1,303 @@
+"""Fit ceilings to measured times: held-out split, robust fit in log space, choice of form.
+
+The split is decided by hashes of the shapes (``measurement.fold``), so it never depends on the data or
+on chance and is written into the calibration. Forms compete by leave-one-shape-out error inside the
+fitted part; the held-out part is looked at once, to report the error.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rooflinekit.calibration import Calibration, Fit, HeldOut
+from rooflinekit.errors import CalibrationError
+from rooflinekit.hardware import Hardware, machine
+from rooflinekit.measurement import Measurement, Run, fold
+from rooflinekit.work import ANY, Ceiling, Machine, Staircase, Work, work_time_s
+
+Floats = NDArray[np.float64]
+
+FITTED_KINDS = ("linear", "attention", "experts")
+HELD_OUT_SHAPES = 0.34
+"""Share of shapes that are held out whole (rounded down, at least one where there are two)."""
+HELD_OUT_ROWS = 0.25
+"""Share of the row counts of a fitted shape that are held out; one row and the most rows stay in."""
+IMPOSSIBLE = 1.02
+"""A time that beats bandwidth and peak by more than this is left out, and counted."""
+STEP = 1.25
+"""A jump by this factor between neighbouring row counts is a change of kernel: not interpolated across."""
+PARSIMONY = 0.85
+"""A staircase must reach this fraction of the formula's error to be preferred."""
+
+
+def errors(predicted: Floats, measured: Floats) -> HeldOut:
+    """Relative errors of predictions: median and 90th percentile of the absolute value, and the bias (median)."""
+    relative = predicted / measured - 1.0
+    size = np.abs(relative)
+    return HeldOut(
+        n=len(size),
+        median_abs_error=float(np.median(size)),
+        p90_abs_error=float(np.quantile(size, 0.9)),
+        bias=float(np.median(relative)),
+    )
+
+
+def split(cases: Sequence[Measurement]) -> tuple[list[Measurement], list[Measurement]]:
+    """Divide cases of one kind into fitted and held out, by hashes of shape and rows."""
+    shapes = sorted({case.shape_key for case in cases}, key=fold)
+    count = max(1, int(len(shapes) * HELD_OUT_SHAPES)) if len(shapes) > 1 else 0
+    away = set(shapes[len(shapes) - count :])
+    widths = {key: [c.rows for c in cases if c.shape_key == key] for key in shapes}
+
+    def held(case: Measurement) -> bool:
+        if case.shape_key in away:
+            return True
+        ends = (min(widths[case.shape_key]), max(widths[case.shape_key]))
+        return case.rows not in ends and fold(f"{case.shape_key} at {case.rows:g}") < HELD_OUT_ROWS
+
+    return [c for c in cases if not held(c)], [c for c in cases if held(c)]
+
+
+def stacked(cases: Sequence[Measurement]) -> tuple[Work, Floats]:
+    """One array-valued work for many cases of a kind, and their measured times (s)."""
+    works = [case.work for case in cases]
+
+    def column(name: str) -> Floats:
+        return np.array([float(getattr(work, name)) for work in works])
+
+    first = works[0]
+    work = Work(
+        first.kind,
+        first.kind,
+        first.dtype,
+        column("rows"),
+        column("flops"),
+        column("weight_bytes"),
+        column("kv_bytes"),
+        column("activation_bytes"),
+        column("kernels"),
+    )
+    return work, np.array([case.median_s for case in cases])
+
+
+def with_ceiling(base: Machine, kind: str, dtype: str, ceiling: Ceiling) -> Machine:
+    """The machine with one ceiling exchanged."""
+    return replace(base, ceilings={**base.ceilings, (kind, dtype): ceiling})
+
+
+def predicted_s(cases: Sequence[Measurement], base: Machine, ceiling: Ceiling) -> Floats:
+    """Times of cases under a ceiling (s)."""
+    work, _ = stacked(cases)
+    return np.asarray(work_time_s(work, with_ceiling(base, work.kind, work.dtype, ceiling)))
+
+
+_START = np.log([2e-6, 0.7, 0.7, 2.0])
+_LOW = np.log([1e-9, 0.02, 0.005, 1.0])
+_HIGH = np.log([2e-3, 1.0, 1.3, 16.0])
+
+
+def fit_p_norm(cases: Sequence[Measurement], base: Machine, tile: float = 1.0) -> tuple[Ceiling, dict[str, float]]:
+    """Fit t0, both efficiencies and the sharpness of the knee, robustly, to logarithms of times.
+
+    Physical bounds: memory efficiency at most 1, compute efficiency at most 1.3 (rated clocks of
+    consumer cards are minimums), p between 1 (terms add) and 16 (a sharp roofline). Where the machine
+    publishes no peak for the format, only t0 and the memory efficiency can be told.
+
+    Returns
+    -------
+    ceiling, standard_errors
+        Standard errors are relative (log space), by parameter name.
+    """
+    from scipy.optimize import least_squares  # noqa: PLC0415 - 0.5 s that predicting need not pay
+
+    work, measured = stacked(cases)
+
+    def ceiling_of(x: Floats) -> Ceiling:
+        t0, memory, compute, p = np.exp(x)
+        return Ceiling(t0_s=float(t0), memory_efficiency=float(memory), compute_efficiency=float(compute), p=float(p), tile=tile)
+
+    def residuals(x: Floats) -> Floats:
+        trial = with_ceiling(base, work.kind, work.dtype, ceiling_of(x))
+        return np.log(np.asarray(work_time_s(work, trial)) / measured)
+
+    found = [
+        least_squares(residuals, np.clip(_START + shift, _LOW, _HIGH), bounds=(_LOW, _HIGH), loss="soft_l1", f_scale=0.05)
+        for shift in (0.0, np.array([-3.0, 0.2, 0.3, 0.8]), np.array([2.0, -0.5, -1.0, -0.5]))
+    ]
+    best = min(found, key=lambda result: float(result.cost))
+    return ceiling_of(best.x), _standard_errors(best.jac, best.fun)
+
+
+def _standard_errors(jacobian: Floats, residuals: Floats) -> dict[str, float]:
+    freedom = max(1, len(residuals) - jacobian.shape[1])
+    covariance = np.linalg.pinv(jacobian.T @ jacobian) * float(residuals @ residuals) / freedom
+    values = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    names = ("t0", "memory_efficiency", "compute_efficiency", "p")
+    return {name: float(value) for name, value in zip(names, values, strict=True)}
+
+
+def fit_staircase(cases: Sequence[Measurement], base: Machine) -> tuple[Ceiling, dict[str, float]]:
+    """Take the cost in reads of the weights at each measured row count, as a table over all shapes."""
+    work, measured = stacked(cases)
+    reads = measured / (np.asarray(work.bytes) / base.bandwidth_bytes_per_s)
+    rows = np.asarray(work.rows)
+    grid = np.unique(rows)
+    values = np.array([np.median(reads[rows == r]) for r in grid])
+    spread = [float(np.std(np.log(reads[rows == r]))) for r in grid if np.sum(rows == r) > 1]
+    breaks = tuple(
+        float(b)
+        for a, b, low, high in zip(grid, grid[1:], values, values[1:], strict=False)
+        if b - a <= 1 and not 1 / STEP < high / low < STEP
+    )
+    table = Staircase(tuple(grid.tolist()), tuple((values / values[0]).tolist()), breaks)
+    ceiling = Ceiling(memory_efficiency=float(1.0 / values[0]), staircase=table)
+    return ceiling, {"reads": float(np.median(spread)) if spread else 0.0}
+
+
+def _candidates(kind: str, cases: Sequence[Measurement]) -> dict[str, float | None]:
+    """Forms to try: tile of the p-norm, or None for a staircase."""
+    forms: dict[str, float | None] = {"p-norm": 1.0}
+    if kind == "linear":
+        forms |= {"p-norm, tile 8": 8.0, "p-norm, tile 16": 16.0}
+        if len({case.rows for case in cases}) >= 6:
+            forms["staircase"] = None
+    return forms
+
+
+def _fit_form(cases: Sequence[Measurement], base: Machine, tile: float | None) -> tuple[Ceiling, dict[str, float]]:
+    return fit_staircase(cases, base) if tile is None else fit_p_norm(cases, base, tile)
+
+
+def _cross_error(cases: Sequence[Measurement], base: Machine, tile: float | None) -> float:
+    """Median absolute log error, each shape predicted by a fit to the others."""
+    keys = sorted({case.shape_key for case in cases})
+    collected: list[float] = []
+    for key in keys:
+        inside = [c for c in cases if c.shape_key != key] if len(keys) > 1 else list(cases)
+        outside = [c for c in cases if c.shape_key == key]
+        ceiling, _ = _fit_form(inside, base, tile)
+        _, measured = stacked(outside)
+        collected += np.abs(np.log(predicted_s(outside, base, ceiling) / measured)).tolist()
+    return float(np.median(collected))
+
+
+def fit_kind(cases: Sequence[Measurement], base: Machine) -> tuple[Fit, list[Measurement]]:
+    """Fit one kind of work in one format: split, choose the form, fit, report the held-out error."""
+    inside, outside = split(cases)
+    kind, dtype = cases[0].kind, cases[0].dtype
+    if len(inside) < 4:
+        raise CalibrationError(
+            f"only {len(inside)} usable {kind} cases in {dtype}, 4 are needed; measure with a larger --budget"
+        )
+    scores = {form: _cross_error(inside, base, tile) for form, tile in _candidates(kind, inside).items()}
+    formula = min((form for form in scores if form != "staircase"), key=scores.__getitem__)
+    chosen = "staircase" if scores.get("staircase", np.inf) < PARSIMONY * scores[formula] else formula
+    ceiling, standard = _fit_form(inside, base, _candidates(kind, inside)[chosen])
+    fit = Fit(kind=kind, dtype=dtype, ceiling=ceiling, form=chosen, n=len(inside), standard_errors=standard)
+    if outside:
+        _, measured = stacked(outside)
+        fit = replace(fit, held_out=errors(predicted_s(outside, base, ceiling), measured))
+        pairs = ratio_pairs(cases, outside, base, ceiling)
+        if pairs:
+            fit = replace(fit, held_out_ratio=errors(np.array([p for p, _ in pairs]), np.array([m for _, m in pairs])))
+    return fit, inside
+
+
+def ratio_pairs(
+    cases: Sequence[Measurement], chosen: Sequence[Measurement], base: Machine, ceiling: Ceiling
+) -> list[tuple[float, float]]:
+    """Predicted and measured R = T(rows) / T(1) of the chosen cases whose shape has a one-row case."""
+    single = {case.shape_key: case for case in cases if _is_single(case)}
+    pairs = []
+    for case in chosen:
+        one = single.get(case.shape_key)
+        if one is None or one is case:
+            continue
+        both = predicted_s([case, one], base, ceiling)
+        measured = case.ratio[0] if case.ratio else case.median_s / one.median_s
+        pairs.append((float(both[0] / both[1]), float(measured)))
+    return pairs
+
+
+def _is_single(case: Measurement) -> bool:
+    return case.shape.get("rows", case.shape.get("width")) == 1
+
+
+def usable(cases: Sequence[Measurement], base: Machine) -> tuple[list[Measurement], Counter[str]]:
+    """Leave out times that no machine of this bandwidth and peak can reach, and count them."""
+    kept, reasons = [], Counter[str]()
+    for case in cases:
+        if float(work_time_s(case.work, replace(base, ceilings={}))) > IMPOSSIBLE * case.median_s:
+            reasons["faster than the roof"] += 1
+        else:
+            kept.append(case)
+    return kept, reasons
+
+
+def launch_fit(cases: Sequence[Measurement], dtype: str) -> Fit | None:
+    """Fixed cost of a small kernel, for works that are nearly only that (norms, rotary, activations)."""
+    launches = [case for case in cases if case.kind == "launch"]
+    if not launches:
+        return None
+    t0 = float(np.median([case.median_s / max(case.kernels, 1.0) for case in launches]))
+    return Fit(kind="elementwise", dtype=ANY, ceiling=Ceiling(t0_s=t0), form=f"launch probe, {dtype}", n=len(launches))
+
+
+def calibrate_cases(
+    runs: Sequence[Run], cases: Sequence[Measurement], hardware: Hardware, name: str, *, own_profile: bool
+) -> Calibration:
+    """Fit every kind of work that was measured and lay the result over a hardware profile.
+
+    Parameters
+    ----------
+    runs, cases
+        Content of measurement files; all of one device.
+    hardware
+        Base profile.
+    name
+        Name of the calibration.
+    own_profile
+        Whether the profile was made from the same measurements and goes into the file.
+
+    Raises
+    ------
+    CalibrationError
+        The runs are of different devices, or too little was measured.
+    """
+    names = {str(run.device.get("name")) for run in runs}
+    if len(names) > 1:
+        raise CalibrationError(f"the files are of different devices ({', '.join(sorted(names))}); fit one at a time")
+    base = machine(hardware)
+    fits: list[Fit] = []
+    used: list[str] = []
+    left_out = Counter[str]()
+    measured_kinds = sorted({(c.kind, c.dtype) for c in cases if c.kind in FITTED_KINDS})
+    for kind, dtype in measured_kinds:
+        kept, reasons = usable([c for c in cases if (c.kind, c.dtype) == (kind, dtype)], base)
+        left_out += reasons
+        if kept:
+            fit, inside = fit_kind(kept, base)
+            fits.append(fit)
+            used += [case.id for case in inside]
+    if not any(fit.kind == "linear" for fit in fits):
+        raise CalibrationError("no linear layers were measured, so nothing can be fitted; run `rooflinekit bench` again")
+    dtype = next(fit.dtype for fit in fits if fit.kind == "linear")
+    launch = launch_fit(cases, dtype)
+    judged = [case.clean_share for case in cases if case.clean and case.kind in FITTED_KINDS]
+    return Calibration(
+        name=name,
+        base=hardware.name,
+        stack="pytorch",
+        fits=(*fits, launch) if launch else tuple(fits),
+        run_ids=tuple(run.id for run in runs),
+        used=tuple(used),
+        left_out=dict(left_out),
+        contended=bool(judged) and float(np.median(judged)) < 0.5,
+        profile=hardware if own_profile else None,
+        dtype=dtype,
+    )

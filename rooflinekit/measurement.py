@@ -1,0 +1,247 @@
+"""Measured times as data: one case a line, raw samples kept, doubts beside them.
+
+The same row holds our own microbenchmarks and foreign tables, so calibration and validation never know
+where a row came from. A file is JSON Lines: first the run (device facts, environment), then its cases.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from rooflinekit.errors import ProfileError
+from rooflinekit.work import Work
+
+SCHEMA = 1
+"""Version of the file format; a file with another version is refused."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """Where and how a set of cases was measured.
+
+    Attributes
+    ----------
+    id
+        Short id of the run, part of every case id.
+    started
+        ISO 8601 time with zone.
+    device
+        Facts of the device: ``kind`` (cpu, cuda), ``name``, ``capacity_bytes``, ``llc_bytes``, ``units``,
+        ``dtypes`` and what else it tells. No host name, user name or serial number.
+    environment
+        Versions, threads, instruction set, clocks, load.
+    options
+        Budget, seed and other options of the run.
+    """
+
+    id: str
+    started: str
+    device: Mapping[str, Any]
+    environment: Mapping[str, Any]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """One measured case.
+
+    Attributes
+    ----------
+    id
+        ``<run id>/<case name>``; calibration files name it.
+    kind
+        ``read`` (bandwidth probe), ``compute`` (matrix-rate probe), ``linear``, ``attention``, ``launch``
+        or ``step`` (a whole decode or verify step).
+    dtype
+        Compute format.
+    shape
+        Numbers that define the case: ``rows``, ``out``, ``inner`` for a linear; ``batch``, ``context``,
+        ``width``, ``heads``, ``kv_heads``, ``head_dim`` for attention; ``width`` and the model's name for
+        a step.
+    weight_bytes, kv_bytes, activation_bytes, flops, kernels
+        What one call moves and computes, by our own count (``rooflinekit.work`` terms).
+    footprint_bytes
+        Bytes of all rotated copies: what decides whether a call found its operands cold.
+    implementation
+        The kernel that gave the samples; the best where several were tried (``alternatives`` has the
+        medians of all, s).
+    samples_s
+        Raw times of one call (s).
+    clean
+        Per sample: whether the machine was ours while it ran.
+    ratio
+        Paired ratio to the same layer at one row, median over rounds, with its interval:
+        ``[median, low, high]``; empty where there is none.
+    error
+        Largest relative deviation from a float64 reference (correctness gate).
+    warnings
+        Doubts, as text.
+    """
+
+    id: str
+    kind: str
+    dtype: str
+    shape: Mapping[str, Any]
+    samples_s: tuple[float, ...]
+    weight_bytes: float = 0.0
+    kv_bytes: float = 0.0
+    activation_bytes: float = 0.0
+    flops: float = 0.0
+    kernels: float = 1.0
+    footprint_bytes: float = 0.0
+    implementation: str = ""
+    alternatives: Mapping[str, float] = field(default_factory=dict)
+    clean: tuple[bool, ...] = ()
+    ratio: tuple[float, ...] = ()
+    error: float = 0.0
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def bytes(self) -> float:
+        """All bytes one call moves (B)."""
+        return self.weight_bytes + self.kv_bytes + self.activation_bytes
+
+    @property
+    def clean_samples_s(self) -> tuple[float, ...]:
+        """Samples taken while the machine was ours; all samples where none was, or none was judged."""
+        kept = tuple(s for s, ok in zip(self.samples_s, self.clean, strict=False) if ok)
+        return kept or self.samples_s
+
+    @property
+    def clean_share(self) -> float:
+        """Share of clean samples (0..1); 1 where samples were not judged."""
+        return sum(self.clean) / len(self.clean) if self.clean else 1.0
+
+    @property
+    def median_s(self) -> float:
+        """Median of the clean samples (s)."""
+        return median(self.clean_samples_s)
+
+    @property
+    def ci_s(self) -> tuple[float, float]:
+        """95 % nonparametric interval of the median (s)."""
+        return median_interval(self.clean_samples_s)
+
+    @property
+    def rows(self) -> float:
+        """Rows of the matrix product: of a linear, or query rows per KV head of attention."""
+        if self.kind == "attention":
+            return float(self.shape["width"] * self.shape["heads"] / self.shape["kv_heads"])
+        return float(self.shape.get("rows", self.shape.get("width", 1)))
+
+    @property
+    def work(self) -> Work:
+        """What one call moves and computes, as the model's cost atom."""
+        return Work(
+            self.id,
+            self.kind,
+            self.dtype,
+            self.rows,
+            self.flops,
+            self.weight_bytes,
+            self.kv_bytes,
+            self.activation_bytes,
+            self.kernels,
+        )
+
+    @property
+    def shape_key(self) -> str:
+        """Text that is equal for equal shapes whatever the rows or the width: the unit of a held-out split."""
+        rest = {k: v for k, v in sorted(self.shape.items()) if k not in ("rows", "width")}
+        return f"{self.kind} {self.dtype} " + " ".join(f"{k}={v}" for k, v in rest.items())
+
+
+def median_interval(samples: Iterable[float], z: float = 1.96) -> tuple[float, float]:
+    """Nonparametric confidence interval of the median, by ranks.
+
+    Ranks ``ceil((n - z sqrt(n)) / 2)`` and ``ceil(1 + (n + z sqrt(n)) / 2)`` (Hoefler and Belli 2015,
+    doi 10.1145/2807591.2807644, rule 5; after Le Boudec). The whole range where there are few samples.
+
+    >>> median_interval([float(i) for i in range(1, 101)])
+    (41.0, 61.0)
+    """
+    ordered = sorted(samples)
+    n = len(ordered)
+    low = max(1, math.ceil((n - z * math.sqrt(n)) / 2))
+    high = min(n, math.ceil(1 + (n + z * math.sqrt(n)) / 2))
+    return ordered[low - 1], ordered[high - 1]
+
+
+def fold(text: str) -> float:
+    """Map a text to 0..1 by a hash: the same text always falls on the same side of a split.
+
+    >>> 0.0 <= fold("linear bf16 inner=2048 out=8192") < 1.0
+    True
+    """
+    digest = hashlib.sha256(text.encode()).digest()
+    return int.from_bytes(digest[:8], "big") / 2**64
+
+
+def to_line(record: Run | Measurement) -> str:
+    """Write a run or a case as one line of JSON."""
+    kind = "run" if isinstance(record, Run) else "case"
+    return json.dumps({"record": kind, "schema": SCHEMA, **asdict(record)}, separators=(",", ":"))
+
+
+def load(path: Path) -> tuple[list[Run], list[Measurement]]:
+    """Read a measurement file.
+
+    A last line cut off by an interruption is left out; any other broken line is refused.
+
+    Raises
+    ------
+    ProfileError
+        The file cannot be read, has another schema version, or has a broken line.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ProfileError(f"{path}: cannot be read ({error}); give a file that `rooflinekit bench` wrote") from error
+    runs: list[Run] = []
+    cases: list[Measurement] = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError as error:
+            if number == len(lines) and runs:
+                break
+            raise ProfileError(
+                f"{path}:{number}: not a line of JSON ({error.msg}); give a file that `rooflinekit bench` wrote"
+            ) from error
+        _append(record, f"{path}:{number}", runs, cases)
+    if not runs:
+        raise ProfileError(f"{path}: no run record; give a file that `rooflinekit bench` wrote")
+    return runs, cases
+
+
+def _append(record: Any, where: str, runs: list[Run], cases: list[Measurement]) -> None:
+    kind = record.pop("record", None) if isinstance(record, dict) else None
+    if kind not in ("run", "case"):
+        raise ProfileError(f"{where}: neither a run nor a case; give a file that `rooflinekit bench` wrote")
+    schema = record.pop("schema", None)
+    if schema != SCHEMA:
+        raise ProfileError(f"{where}: schema {schema!r}, this version reads {SCHEMA}; measure again")
+    try:
+        if kind == "run":
+            runs.append(Run(**record))
+        else:
+            for name in ("samples_s", "clean", "ratio", "warnings"):
+                record[name] = tuple(record.get(name, ()))
+            cases.append(_checked(Measurement(**record)))
+    except (TypeError, ValueError) as error:
+        raise ProfileError(f"{where}: {error}; the file was changed or cut, measure again") from error
+
+
+def _checked(case: Measurement) -> Measurement:
+    if not case.samples_s or not all(isinstance(s, float | int) and s > 0 and math.isfinite(s) for s in case.samples_s):
+        raise ValueError(f"case {case.id!r} has no usable samples")
+    return case

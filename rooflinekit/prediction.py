@@ -1,0 +1,258 @@
+"""Predict one step: its time, what takes it, which roof binds each work, and whether it fits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rooflinekit.calibration import Calibration
+from rooflinekit.errors import ModelError
+from rooflinekit.evidence import Kind, weakest
+from rooflinekit.hardware import Hardware
+from rooflinekit.llm import Llm
+from rooflinekit.precision import Precision, precision
+from rooflinekit.speculation import Target
+from rooflinekit.transformer import Load, forward_pass, kv_cache_bytes, resident_weight_bytes
+from rooflinekit.work import Machine, Work, bound, work_time_s, works_time_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One row of a breakdown: bytes, FLOPs, time (s) and the roof that binds."""
+
+    label: str
+    kind: str
+    bytes: float
+    flops: float
+    time_s: float
+    bound: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """One predicted step; all numbers are those of one rank.
+
+    Attributes
+    ----------
+    step_s, decode_s
+        This step, host included; the device time of a plain step of the same batch and context (s).
+    verify_ratio
+        Device time of this step over that of the plain step.
+    weight_bytes, kv_bytes
+        Weights and cache read by this step (B).
+    resident_bytes
+        Weights held (B).
+    flops, arithmetic_intensity
+        FLOPs of the step; FLOPs per byte moved.
+    fits, memory_bytes, memory_capacity_bytes
+        Whether weights and cache fit into what a program can allocate (B).
+    remedy
+        What would fit, where this does not.
+    breakdown
+        Rows that sum to ``step_s``.
+    calibration, expected_error
+        Which ceilings were used; their median error on held-out cases, by time share; ``None`` when none
+        was measured.
+    evidence
+        Weakest kind, and the kind by term.
+    """
+
+    model: str
+    hardware: str
+    dtype: str
+    kv_dtype: str
+    batch: float
+    context: float
+    width: float
+    tp: int
+    step_s: float
+    decode_s: float
+    verify_ratio: float
+    weight_bytes: float
+    resident_bytes: float
+    kv_bytes: float
+    flops: float
+    arithmetic_intensity: float
+    fits: bool
+    memory_bytes: float
+    memory_capacity_bytes: float
+    remedy: str
+    breakdown: tuple[Line, ...]
+    calibration: str
+    expected_error: float | None
+    evidence: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        return asdict(self)
+
+
+def breakdown(works: tuple[Work, ...], machine: Machine) -> tuple[Line, ...]:
+    """Time and binding roof of each label; equal labels are one row."""
+    merged: dict[str, list[Work]] = {}
+    for work in works:
+        merged.setdefault(work.label, []).append(work)
+    lines = []
+    for label, group in merged.items():
+        times = [float(work_time_s(work, machine)) for work in group]
+        largest = group[times.index(max(times))]
+        moved, flops = sum(float(w.bytes) for w in group), sum(float(w.flops) for w in group)
+        lines.append(
+            Line(
+                label=label,
+                kind=largest.kind,
+                bytes=moved,
+                flops=flops,
+                time_s=sum(times),
+                bound=bound(largest, machine),
+            )
+        )
+    return tuple(lines)
+
+
+def memory_bytes(target: Target, batch: float, context: float, extra: float = 0.0) -> float:
+    """Weights and cache of one rank, and what a drafter adds (B)."""
+    weights = resident_weight_bytes(target.llm, target.precision, target.tp)
+    cache = kv_cache_bytes(target.llm, batch, context, target.precision, target.tp)
+    return weights + float(cache) + extra
+
+
+def remedy(target: Target, hardware: Hardware, batch: float, context: float, extra: float = 0.0) -> str:
+    """Name the smallest tensor parallelism, number format and batch that would fit; '' where it fits."""
+    room = hardware.usable_bytes
+    if memory_bytes(target, batch, context, extra) <= room:
+        return ""
+    options = []
+    for tp in (2, 4, 8, 16):
+        if tp > target.tp and _fits_split(target, tp, batch, context, extra, room):
+            options.append(f"--tp {tp}")
+            break
+    for name in ("fp8", "w8a16", "w4a16"):
+        smaller = precision(name)
+        if smaller.weight_bits >= target.precision.weight_bits:
+            continue
+        if hardware.peak and smaller.compute not in hardware.peak:
+            continue
+        other = Target(target.llm, smaller, target.tp)
+        if memory_bytes(other, batch, context, extra) <= room:
+            options.append(f"--dtype {name}")
+            break
+    weights = resident_weight_bytes(target.llm, target.precision, target.tp)
+    per_sequence = (memory_bytes(target, batch, context) - weights) / batch
+    left = int((room - weights - extra) / per_sequence) if per_sequence else 0
+    if batch > left >= 1:
+        options.append(f"--batch {left}")
+    return "what fits: " + " or ".join(options) if options else "split it over more devices or choose a smaller model"
+
+
+def _fits_split(target: Target, tp: int, batch: float, context: float, extra: float, room: float) -> bool:
+    try:
+        return memory_bytes(Target(target.llm, target.precision, tp), batch, context, extra / tp) <= room
+    except ModelError:
+        return False  # heads that this number of ranks does not divide
+
+
+def expected_error(calibration: Calibration | None, lines: tuple[Line, ...], dtype: str) -> float | None:
+    """Held-out median error of the fits used, weighted by their share of the time."""
+    if calibration is None:
+        return None
+    total = weighted = 0.0
+    for line in lines:
+        fit = calibration.fit(line.kind, dtype)
+        if fit is not None and fit.held_out is not None:
+            total += line.time_s
+            weighted += line.time_s * fit.held_out.median_abs_error
+    return weighted / total if total else None
+
+
+def evidence_of(machine: Machine, calibration: Calibration | None, works: tuple[Work, ...]) -> dict[str, Any]:
+    """Weakest kind of evidence behind a result, the kind by term, and what no calibration covers."""
+    used = {f"peak {work.dtype}" for work in works}
+    kinds: dict[str, Kind] = {
+        term: kind for term, kind in machine.evidence.items() if not term.startswith("peak ") or term in used
+    }
+    covered = {fit.kind for fit in calibration.fits} if calibration else set()
+    without = sorted({work.kind for work in works} - covered)
+    return {"weakest": weakest(kinds.values()), "by_term": kinds, "without_calibration": without}
+
+
+def predict_step(
+    machine: Machine,
+    target: Target,
+    hardware: Hardware,
+    load: Load,
+    calibration: Calibration | None = None,
+) -> Prediction:
+    """Predict one step of a model.
+
+    Parameters
+    ----------
+    machine
+        Ceilings to use.
+    target
+        Model, number formats, ranks.
+    hardware
+        The device, for its memory.
+    load
+        Batch, context, width; floats.
+    calibration
+        What the machine's ceilings came from; for the expected error.
+    """
+    llm, numbers, tp = target.llm, target.precision, target.tp
+    works = forward_pass(llm, load, numbers, tp)
+    lines = breakdown(works, machine)
+    device_s = sum(line.time_s for line in lines)
+    decode_s = float(target.step_s(machine, load.batch, load.context, 1.0))
+    host_s = float(machine.step_host_s + machine.token_host_s * load.head_rows)
+    if host_s:
+        lines = (*lines, Line(label="host", kind="host", bytes=0.0, flops=0.0, time_s=host_s, bound="host"))
+    batch, context = float(load.batch), float(load.context)
+    # The tokens of this step enter the cache too.
+    held = memory_bytes(target, batch, context + float(load.width))
+    moved, flops = sum(line.bytes for line in lines), sum(line.flops for line in lines)
+    missing = remedy(target, hardware, batch, context + float(load.width))
+    return Prediction(
+        model=llm.name,
+        hardware=hardware.name,
+        dtype=numbers.name,
+        kv_dtype=f"{numbers.kv_bits:g} bit",
+        batch=batch,
+        context=context,
+        width=float(load.width),
+        tp=tp,
+        step_s=device_s + host_s,
+        decode_s=decode_s,
+        verify_ratio=device_s / decode_s,
+        weight_bytes=sum(float(work.weight_bytes) for work in works),
+        resident_bytes=resident_weight_bytes(llm, numbers, tp),
+        kv_bytes=sum(float(work.kv_bytes) for work in works),
+        flops=flops,
+        arithmetic_intensity=flops / moved,
+        fits=not missing,
+        memory_bytes=held,
+        memory_capacity_bytes=hardware.usable_bytes,
+        remedy=missing,
+        breakdown=lines,
+        calibration=calibration.name if calibration else "datasheet",
+        expected_error=expected_error(calibration, lines, numbers.compute),
+        evidence=evidence_of(machine, calibration, works),
+        notes=_notes(machine, numbers),
+    )
+
+
+def _notes(machine: Machine, numbers: Precision) -> tuple[str, ...]:
+    if numbers.compute not in machine.peak_flop_per_s:
+        return (f"{machine.name} publishes no {numbers.compute} matrix rate: the compute bound is unknown",)
+    return ()
+
+
+def streamed_bytes_per_step(llm: Llm, numbers: Precision) -> float:
+    """Weights that a plain step of one sequence reads (B): no embedding table, ``top_k`` experts."""
+    return sum(float(work.weight_bytes) for work in forward_pass(llm, Load(), numbers))
+
+
+def plain_step_s(target: Target, machine: Machine, load: Load) -> float:
+    """Device time of a step (s), without a breakdown."""
+    return float(works_time_s(forward_pass(target.llm, load, target.precision, target.tp), machine))

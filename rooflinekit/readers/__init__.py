@@ -1,0 +1,1 @@
+"""Readers of files other programs wrote: model and drafter configs."""

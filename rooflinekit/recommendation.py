@@ -1,0 +1,362 @@
+"""Should speculation pay, with which K, and what ate the gain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from rooflinekit.acceptance import Acceptance, Survival
+from rooflinekit.calibration import Calibration
+from rooflinekit.drafters.base import Drafter
+from rooflinekit.engines import flags
+from rooflinekit.errors import AcceptanceError, CapacityError
+from rooflinekit.hardware import Hardware
+from rooflinekit.prediction import breakdown, evidence_of, expected_error, memory_bytes, remedy
+from rooflinekit.speculation import Round, Target, speculate
+from rooflinekit.transformer import Load, forward_pass
+from rooflinekit.work import Machine, Pass, Real
+
+NEAR = 0.01
+"""K whose speedup lies within this fraction of the best are named with it."""
+
+DRAWS = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurvePoint:
+    """One K of the curve (times in s)."""
+
+    k: int
+    acceptance_length: float
+    draft_s: float
+    verify_s: float
+    host_s: float
+    decode_s: float
+    round_cost: float
+    speedup: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """What one term takes from the ideal speedup of K + 1."""
+
+    term: str
+    speedup_lost: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recommendation:
+    """The answer.
+
+    Attributes
+    ----------
+    k
+        Best K, or the K asked for.
+    speedup, low, high
+        At that K, and its 90 % interval; ``None`` where neither acceptance counts nor a calibration error
+        are known.
+    near_best
+        Every K within 1 % of the best.
+    break_even_acceptance_length
+        Acceptance length below which this K loses (the round cost).
+    pays
+        Whether the speedup exceeds 1.
+    curve
+        Every K.
+    loss
+        From K + 1 down to the speedup; the terms sum exactly.
+    flags
+        By engine.
+    """
+
+    model: str
+    hardware: str
+    drafter: str
+    drafter_title: str
+    acceptance: str
+    batch: float
+    context: float
+    k: int
+    speedup: float
+    low: float | None
+    high: float | None
+    near_best: tuple[int, ...]
+    break_even_acceptance_length: float
+    pays: bool
+    fits: bool
+    remedy: str
+    memory_bytes: float
+    memory_capacity_bytes: float
+    curve: tuple[CurvePoint, ...]
+    loss: tuple[Loss, ...]
+    flags: Mapping[str, str]
+    calibration: str
+    expected_error: float | None
+    evidence: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def best(self) -> CurvePoint:
+        """The point of the recommended K."""
+        return next(point for point in self.curve if point.k == self.k)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        return asdict(self)
+
+
+def allowed_k(drafter: Drafter, acceptance: Acceptance, max_k: int) -> int:
+    """Largest K that may be recommended: asked for, trained and measured."""
+    limits = [limit for limit in (max_k, drafter.max_k, acceptance.max_k) if limit is not None]
+    return min(limits)
+
+
+def rounds_by_k(
+    machine: Machine, target: Target, drafter: Drafter, acceptance: Acceptance, load: Load, top: int
+) -> Round:
+    """Rounds for K = 1 .. top as arrays of one axis."""
+    ks = np.arange(1.0, top + 1.0)
+    return speculate(machine, target, drafter, acceptance, batch=load.batch, context=load.context, k=ks)
+
+
+def curve_of(rounds: Round) -> tuple[CurvePoint, ...]:
+    """Points of rounds evaluated over K."""
+    shape = np.shape(rounds.k)
+    columns = {
+        name: np.broadcast_to(np.asarray(getattr(rounds, name), dtype=float), shape)
+        for name in ("acceptance_length", "draft_s", "verify_s", "host_s", "decode_s", "round_cost", "speedup")
+    }
+    return tuple(
+        CurvePoint(k=int(k), **{name: float(column[i]) for name, column in columns.items()})
+        for i, k in enumerate(np.asarray(rounds.k))
+    )
+
+
+def loss_account(machine: Machine, target: Target, load: Load, point: CurvePoint, plain_s: float) -> tuple[Loss, ...]:
+    """Split ``K + 1 - speedup`` exactly: rejected drafts, drafting, the wider verify by kind of work, host.
+
+    With A tokens per round and ``rho - 1`` the sum of relative extra times x_i, the loss below A is
+    ``A (rho - 1) / rho`` and each term takes its share ``A x_i / rho``.
+    """
+    per_second = point.acceptance_length / point.round_cost / plain_s
+    losses = [Loss(term="rejected drafts", speedup_lost=point.k + 1.0 - point.acceptance_length)]
+    losses.append(Loss(term="drafting", speedup_lost=point.draft_s * per_second))
+    wide = Load(load.batch, load.context, point.k + 1.0, routing_overlap=target.routing_overlap)
+    narrow = Load(load.batch, load.context, 1.0, routing_overlap=target.routing_overlap)
+    grown = _by_kind(machine, target, wide)
+    for kind, seconds in _by_kind(machine, target, narrow).items():
+        grown[kind] = grown.get(kind, 0.0) - seconds
+    losses += [Loss(term=f"wider verify: {kind}", speedup_lost=s * per_second) for kind, s in grown.items()]
+    extra_host = point.host_s - (plain_s - point.decode_s)
+    losses.append(Loss(term="host", speedup_lost=extra_host * per_second))
+    return tuple(loss for loss in losses if abs(loss.speedup_lost) > 1e-12)
+
+
+def _by_kind(machine: Machine, target: Target, load: Load) -> dict[str, float]:
+    lines = breakdown(forward_pass(target.llm, load, target.precision, target.tp), machine)
+    totals: dict[str, float] = {}
+    for line in lines:
+        kind = "lm head" if line.label == "lm head" else line.kind
+        totals[kind] = totals.get(kind, 0.0) + line.time_s
+    return totals
+
+
+def interval(
+    acceptance: Acceptance, point: CurvePoint, ratio_error: float | None, seed: int = 0
+) -> tuple[float | None, float | None]:
+    """90 % interval of the speedup from acceptance counts and the calibration's error of ratios.
+
+    Inputs are drawn together and pushed through; nothing is propagated per operation. The median
+    absolute error of a normal deviate is 0.6745 standard deviations.
+    """
+    counted = isinstance(acceptance, Survival) and acceptance.counted is not None
+    if not counted and ratio_error is None:
+        return None, None
+    lengths = np.full(DRAWS, point.acceptance_length)
+    if isinstance(acceptance, Survival) and counted:
+        lengths = np.array([float(draw.expected(point.k)) for draw in acceptance.draws(DRAWS, seed)])
+    spread = (ratio_error or 0.0) / 0.6745
+    noise = np.random.default_rng(seed + 1).normal(0.0, 1.0, DRAWS) * spread
+    drawn = lengths / (point.round_cost * np.exp(noise))
+    low, high = np.quantile(drawn, [0.05, 0.95])
+    return float(low), float(high)
+
+
+def _check_k(k: int, drafter: Drafter, acceptance: Acceptance) -> None:
+    if drafter.max_k is not None and k > drafter.max_k:
+        raise AcceptanceError(
+            f"K = {k} is past the trained block of {drafter.name} ({drafter.max_k}); use --k {drafter.max_k} or less"
+        )
+    if acceptance.max_k is not None and k > acceptance.max_k:
+        raise AcceptanceError(
+            f"K = {k} is past the {acceptance.max_k} measured positions of the survival vector; lower --k"
+        )
+
+
+def recommend_k(
+    machine: Machine,
+    target: Target,
+    hardware: Hardware,
+    drafter: Drafter,
+    acceptance: Acceptance,
+    load: Load,
+    *,
+    max_k: int = 16,
+    k: int | None = None,
+    calibration: Calibration | None = None,
+    allow_oversize: bool = False,
+) -> Recommendation:
+    """Find the best K by exact search and say why.
+
+    Parameters
+    ----------
+    machine, hardware, calibration
+        The device.
+    target, drafter, acceptance
+        What verifies, what drafts, how much survives.
+    load
+        Batch and context; the width is K + 1.
+    max_k, k
+        Largest K to try; or the K to judge.
+    allow_oversize
+        Answer even where weights, caches and drafter do not fit.
+
+    Raises
+    ------
+    CapacityError
+        Target, drafter and caches do not fit and ``allow_oversize`` is off.
+    AcceptanceError
+        The K asked for was neither trained nor measured.
+    """
+    batch, context = float(load.batch), float(load.context)
+    if k is not None:
+        _check_k(k, drafter, acceptance)
+    top = max(allowed_k(drafter, acceptance, max_k), k or 0)
+    extra = float(drafter.memory_bytes(batch=batch, context=context + top + 1, tp=target.tp))
+    missing = remedy(target, hardware, batch, context + top + 1, extra)
+    held = memory_bytes(target, batch, context + top + 1, extra)
+    if missing and not allow_oversize:
+        raise CapacityError(
+            f"{target.llm.name} with {drafter.name} needs {held / 1e9:.1f} GB per device, {hardware.name} has "
+            f"{hardware.usable_bytes / 1e9:.1f} GB; {missing}, or --allow-oversize to see the times anyway"
+        )
+    rounds = rounds_by_k(machine, target, drafter, acceptance, load, top)
+    curve = curve_of(rounds)
+    best = max(curve, key=lambda point: point.speedup)
+    chosen = best if k is None else curve[k - 1]
+    near = tuple(point.k for point in curve if point.speedup >= (1 - NEAR) * best.speedup)
+    works = forward_pass(target.llm, load, target.precision, target.tp)
+    lines = breakdown(works, machine)
+    ratio = _ratio_error(calibration, target.precision.compute)
+    low, high = interval(acceptance, chosen, ratio)
+    return Recommendation(
+        model=target.llm.name,
+        hardware=hardware.name,
+        drafter=drafter.name,
+        drafter_title=drafter.title,
+        acceptance=acceptance.label,
+        batch=batch,
+        context=context,
+        k=chosen.k,
+        speedup=chosen.speedup,
+        low=low,
+        high=high,
+        near_best=near,
+        break_even_acceptance_length=chosen.round_cost,
+        pays=chosen.speedup > 1.0,
+        fits=not missing,
+        remedy=missing,
+        memory_bytes=held,
+        memory_capacity_bytes=hardware.usable_bytes,
+        curve=curve,
+        loss=loss_account(machine, target, load, chosen, float(rounds.plain_s)),
+        flags=flags(drafter.name, chosen.k),
+        calibration=calibration.name if calibration else "datasheet",
+        expected_error=expected_error(calibration, lines, target.precision.compute),
+        evidence=evidence_of(machine, calibration, works),
+        notes=_notes(acceptance, chosen, top, best),
+    )
+
+
+def _ratio_error(calibration: Calibration | None, dtype: str) -> float | None:
+    fit = calibration.fit("linear", dtype) if calibration else None
+    return fit.held_out_ratio.median_abs_error if fit is not None and fit.held_out_ratio is not None else None
+
+
+def _notes(acceptance: Acceptance, chosen: CurvePoint, top: int, best: CurvePoint) -> tuple[str, ...]:
+    notes = []
+    if best.k == top and top > 1 and chosen.k == best.k:
+        notes.append(f"the best K is the largest tried ({top}): a longer block or --max-k may pay more")
+    if chosen.k != best.k:
+        notes.append(f"K = {best.k} would give {best.speedup:.2f}x")
+    if acceptance.max_k is None and chosen.k > 8:
+        notes.append("a constant acceptance rate flatters long drafts: measured rates fall along the block")
+    return tuple(notes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """One drafter beside others (times in s, bytes per round at its best K)."""
+
+    drafter: str
+    title: str
+    serial_passes: str
+    bytes_per_round: float
+    draft_s: tuple[float, ...]
+    slope_s: float
+    bound: str
+    k: int
+    acceptance_length: float
+    speedup: float
+    break_even_acceptance_length: float
+    verify_ratio: float
+
+
+def plan_bytes(plan: tuple[Pass, ...]) -> Real:
+    """Bytes a plan moves, repeats counted (B)."""
+    total: Real = 0.0
+    for one in plan:
+        total = total + one.repeats * sum((work.bytes for work in one.works), start=0.0)
+    return total
+
+
+def compare_drafters(
+    machine: Machine,
+    target: Target,
+    drafters: tuple[Drafter, ...],
+    acceptance: Acceptance,
+    load: Load,
+    max_k: int = 16,
+) -> tuple[Comparison, ...]:
+    """Put drafters side by side at equal acceptance: passes, bytes, draft time by K, best K and speedup."""
+    rows = []
+    for drafter in drafters:
+        top = allowed_k(drafter, acceptance, max_k)
+        rounds = rounds_by_k(machine, target, drafter, acceptance, load, top)
+        curve = curve_of(rounds)
+        best = max(curve, key=lambda point: point.speedup)
+        plan = drafter.plan(
+            k=float(best.k), batch=load.batch, context=load.context, refresh=best.acceptance_length, tp=target.tp
+        )
+        lines = breakdown(plan[0].works, machine)
+        draft = tuple(point.draft_s for point in curve)
+        rows.append(
+            Comparison(
+                drafter=drafter.name,
+                title=drafter.title,
+                serial_passes=drafter.serial_passes,
+                bytes_per_round=float(plan_bytes(plan)),
+                draft_s=draft,
+                slope_s=(draft[-1] - draft[0]) / (top - 1) if top > 1 else 0.0,
+                bound=max(lines, key=lambda line: line.time_s).bound,
+                k=best.k,
+                acceptance_length=best.acceptance_length,
+                speedup=best.speedup,
+                break_even_acceptance_length=best.round_cost,
+                verify_ratio=best.verify_s / best.decode_s,
+            )
+        )
+    return tuple(rows)

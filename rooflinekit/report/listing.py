@@ -1,0 +1,105 @@
+"""Hardware and models as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from rooflinekit.evidence import Cited
+from rooflinekit.hardware import Hardware
+from rooflinekit.llm import Llm, Moe
+from rooflinekit.report.style import DIM, size, table
+from rooflinekit.units import render
+
+
+def hardware_table(found: Sequence[Hardware]) -> RenderableType:
+    """One line per device."""
+    rows = table()
+    rows.add_column("name")
+    for name in ("bandwidth", "memory", "bf16 peak", "fp8 peak", "ridge FLOP/B", "ridge in tokens"):
+        rows.add_column(name, justify="right")
+    rows.add_column("also called")
+    for one in sorted(found, key=lambda h: -h.bandwidth.value):
+        bf16 = "bf16" in one.peak
+        rows.add_row(
+            one.name,
+            render(one.bandwidth.value, "B/s"),
+            size(one.usable_bytes),
+            render(one.peak["bf16"].value, "FLOP/s") if bf16 else "-",
+            render(one.peak["fp8"].value, "FLOP/s") if "fp8" in one.peak else "-",
+            f"{one.ridge_flop_per_byte('bf16'):.0f}" if bf16 else "-",
+            f"{one.ridge_tokens('bf16', 2.0):.0f}" if bf16 else "-",
+            ", ".join(one.aliases),
+        )
+    return rows
+
+
+def hardware_text(one: Hardware) -> RenderableType:
+    """Every number with its kind and source."""
+    rows = table(f"{one.title} ({one.name})")
+    rows.add_column("")
+    rows.add_column("value", justify="right")
+    rows.add_column("kind")
+    rows.add_column("source", style=DIM, overflow="fold")
+    named: list[tuple[str, Cited | None, str]] = [
+        ("bandwidth", one.bandwidth, "B/s"),
+        *((f"peak {dtype}", cited, "FLOP/s") for dtype, cited in one.peak.items()),
+        ("capacity", one.capacity, "B"),
+        ("visible capacity", one.visible_capacity, "B"),
+        ("last-level cache", one.l2, "B"),
+        ("link", one.link, "B/s"),
+        ("units", one.units, ""),
+        ("board power", one.tdp, "W"),
+        ("clock", one.clock, "Hz"),
+    ]
+    for label, cited, unit in named:
+        if cited is not None:
+            rows.add_row(label, render(cited.value, unit), cited.kind, cited.ref)
+    ridge = ", ".join(f"{dtype} {one.ridge_flop_per_byte(dtype):.0f}" for dtype in one.peak)
+    return Group(rows, Text(f"ridge (FLOP/B): {ridge or 'unknown'}"), *[Text(note, DIM) for note in one.notes])
+
+
+def models_table(found: Sequence[Mapping[str, Any]]) -> RenderableType:
+    """One line per model."""
+    rows = table()
+    rows.add_column("name")
+    for name in ("parameters", "active", "layers", "format", "weights read per step", "KV cache per token"):
+        rows.add_column(name, justify="right")
+    for one in sorted(found, key=lambda m: m["total_params"]):
+        rows.add_row(
+            one["name"],
+            f"{one['total_params'] / 1e9:.2f} B",
+            f"{one['active_params'] / 1e9:.2f} B",
+            str(one["layers"]),
+            one["dtype"],
+            size(one["streamed_bytes_per_step"]),
+            size(one["kv_bytes_per_token"]),
+        )
+    return rows
+
+
+def model_text(llm: Llm, row: Mapping[str, Any]) -> RenderableType:
+    """Parameters by class of weights, and what a step and a token cost."""
+    rows = table(f"{llm.name}: {row['total_params']:,} parameters")
+    rows.add_column("weights")
+    for name in ("per layer", "layers", "parameters"):
+        rows.add_column(name, justify="right")
+    for block in llm.blocks:
+        for linear in block.linears(llm.hidden):
+            rows.add_row(
+                linear.label, f"{linear.out:g} x {linear.inner:g}", str(block.count), f"{block.count * linear.parameters:,.0f}"
+            )
+        if isinstance(block.ffn, Moe):
+            total = block.ffn.experts * block.ffn.expert_parameters(llm.hidden)
+            label = f"{block.ffn.experts} experts, {block.ffn.top_k} used"
+            rows.add_row(label, f"{total:,.0f}", str(block.count), f"{block.count * total:,.0f}")
+    tables = "embedding, shared with LM head" if llm.tied else "embedding and LM head"
+    rows.add_row(tables, f"{llm.vocab} x {llm.hidden}", "", f"{llm.embedding_params * (1 if llm.tied else 2):,}")
+    facts = (
+        f"one token uses {row['active_params']:,} parameters; a decode step reads {size(row['streamed_bytes_per_step'])} "
+        f"of weights ({row['dtype']}), and a token leaves {row['kv_bytes_per_token']:,.0f} B in the KV cache"
+    )
+    return Group(rows, Text(facts))

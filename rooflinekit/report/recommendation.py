@@ -1,0 +1,98 @@
+"""A recommendation and a comparison as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from rooflinekit.recommendation import Comparison, CurvePoint, Recommendation
+from rooflinekit.report.prediction import source_line
+from rooflinekit.report.style import BAD, DIM, GOOD, seconds, size, table, times
+
+SHOWN_FLAGS = 4
+
+
+def verdict(one: Recommendation) -> Text:
+    """The answer in one line."""
+    text = Text()
+    if one.pays:
+        text.append(f"Speculation pays: K = {one.k}, {times(one.speedup)}", GOOD)
+    else:
+        text.append(f"Speculation does not pay: at best {times(one.speedup)} (K = {one.k})", BAD)
+    if one.low is not None and one.high is not None:
+        text.append(f" ({one.low:.2f} .. {one.high:.2f})")
+    text.append(f"   break-even acceptance length {one.break_even_acceptance_length:.2f}")
+    near = [str(k) for k in one.near_best if k != one.k]
+    if near:
+        text.append(f"   within 1 %: K = {', '.join(near)}")
+    return text
+
+
+def shown_points(one: Recommendation) -> list[CurvePoint]:
+    """A readable selection of the curve: small K, powers, the best and its neighbours."""
+    keep = {1, 2, 3, 4, 5, 6, 8, 12, 16, one.k - 1, one.k, one.k + 1, one.curve[-1].k}
+    return [point for point in one.curve if point.k in keep]
+
+
+def curve_table(one: Recommendation) -> RenderableType:
+    """Times and speedup by K."""
+    rows = table()
+    for name in ("K", "tokens per round", "draft", "verify", "R(W)", "round cost", "speedup"):
+        rows.add_column(name, justify="right")
+    for point in shown_points(one):
+        rows.add_row(
+            str(point.k),
+            f"{point.acceptance_length:.2f}",
+            seconds(point.draft_s),
+            seconds(point.verify_s),
+            f"{point.verify_s / point.decode_s:.2f}",
+            f"{point.round_cost:.2f}",
+            times(point.speedup),
+            style="bold" if point.k == one.k else None,
+        )
+    return rows
+
+
+def recommendation_text(one: Recommendation) -> RenderableType:
+    """Verdict, curve, loss account, flags, evidence."""
+    head = Text()
+    head.append(f"{one.model} + {one.drafter} on {one.hardware}", "bold")
+    head.append(f"  (batch {one.batch:g}, context {one.context:g}, {one.acceptance})")
+    lost = ", ".join(f"{loss.term} {loss.speedup_lost:.2f}" for loss in one.loss if abs(loss.speedup_lost) >= 0.005)
+    parts: list[RenderableType] = [head, verdict(one), curve_table(one)]
+    parts.append(Text(f"lost from the ideal {one.k + 1}: {lost}"))
+    parts.append(Text(f"drafter: {one.drafter_title}", DIM))
+    parts += [Text(f"{engine}: {text}", DIM) for engine, text in one.flags.items()]
+    parts.append(Text(source_line(one.calibration, one.expected_error, one.evidence["weakest"])))
+    parts += [Text(f"note: {note}") for note in one.notes]
+    if not one.fits:
+        need = f"{size(one.memory_bytes)} of {size(one.memory_capacity_bytes)}"
+        parts.append(Text(f"DOES NOT FIT: needs {need} per device; {one.remedy}", BAD))
+    return Group(*parts)
+
+
+def comparison_text(rows: Sequence[Comparison], title: str = "") -> RenderableType:
+    """Drafters side by side."""
+    shown = table(title)
+    shown.add_column("drafter")
+    shown.add_column("serial passes")
+    for name in ("bytes/round", "draft K=1", "draft K=4", "per extra K", "best K", "tokens", "break-even", "speedup"):
+        shown.add_column(name, justify="right")
+    best = max(rows, key=lambda row: row.speedup)
+    for row in rows:
+        shown.add_row(
+            row.drafter,
+            row.serial_passes,
+            size(row.bytes_per_round),
+            seconds(row.draft_s[0]),
+            seconds(row.draft_s[min(3, len(row.draft_s) - 1)]),
+            seconds(row.slope_s),
+            str(row.k),
+            f"{row.acceptance_length:.2f}",
+            f"{row.break_even_acceptance_length:.2f}",
+            times(row.speedup),
+            style="bold" if row is best else None,
+        )
+    return shown

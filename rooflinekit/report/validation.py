@@ -1,0 +1,87 @@
+"""Errors by band, and held-out cases predicted beside measured, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from rooflinekit.calibration import Calibration
+from rooflinekit.report.style import BAD, DIM, GOOD, percent, seconds, table
+from rooflinekit.validation import Compared, Report
+
+
+def report_text(report: Report, *, worst: int = 3) -> RenderableType:
+    """Errors by suite and band, the worst cases, and whether the machine was ours."""
+    rows = table()
+    rows.add_column("suite")
+    rows.add_column("rows")
+    for name in ("n", "median error", "90 %", "bias", "tolerance"):
+        rows.add_column(name, justify="right")
+    rows.add_column("")
+    for band in report.bands:
+        judged = band.tolerance is not None
+        rows.add_row(
+            band.suite if band.band == "all" else "",
+            band.band,
+            str(band.n),
+            percent(band.median_abs_error),
+            percent(band.p90_abs_error),
+            f"{100 * band.bias:+.1f} %",
+            percent(band.tolerance) if band.tolerance is not None else "",
+            Text("ok", GOOD) if band.ok else (Text("MISSED", BAD) if judged else ""),
+            style=None if band.band == "all" else DIM,
+        )
+    lines = [Text(f"{report.fitted_left_out} cases were fitted and are not compared; errors are of |predicted/measured - 1|", DIM)]
+    bad = sorted((c for c in report.cases if abs(c.error) > 0.15), key=lambda c: -abs(c.error))[:worst]
+    lines += [Text(f"worst: {c.suite}, {c.case}: {c.error:+.0%}") for c in bad]
+    lines.append(contended_line(contended=report.contended))
+    return Group(rows, *lines)
+
+
+def contended_line(*, contended: bool) -> Text:
+    """Whether other programs disturbed the measurement."""
+    if contended:
+        return Text("contended run: other programs disturbed most samples; trust ratios more than times", BAD)
+    return Text("clean run: most samples were undisturbed", DIM)
+
+
+def compared_text(cases: Sequence[Compared], title: str, limit: int = 10) -> RenderableType:
+    """Predicted beside measured for a spread of cases."""
+    rows = table(title)
+    rows.add_column("case")
+    for name in ("predicted", "measured", "error"):
+        rows.add_column(name, justify="right")
+    chosen = cases if len(cases) <= limit else [cases[i * (len(cases) - 1) // (limit - 1)] for i in range(limit)]
+    for one in chosen:
+        ratio = one.suite.endswith("ratio")
+        show = (lambda v: f"{v:.2f}") if ratio else seconds
+        rows.add_row(one.case, show(one.predicted), show(one.measured), f"{100 * one.error:+.0f} %")
+    return rows
+
+
+def calibration_text(calibration: Calibration) -> RenderableType:
+    """Fitted numbers, with the error on held-out cases."""
+    rows = table()
+    for name in ("work", "format", "form"):
+        rows.add_column(name)
+    for name in ("cases", "per kernel", "of bandwidth", "of peak", "p", "held-out error", "of ratios"):
+        rows.add_column(name, justify="right")
+    for fit in calibration.fits:
+        ceiling = fit.ceiling
+        plain = ceiling.staircase is None and fit.kind != "elementwise"
+        rows.add_row(
+            fit.kind,
+            fit.dtype,
+            fit.form,
+            str(fit.n),
+            seconds(float(ceiling.t0_s)),
+            percent(float(ceiling.memory_efficiency)) if fit.kind != "elementwise" else "",
+            percent(float(ceiling.compute_efficiency)) if plain else "",
+            f"{ceiling.p:.1f}" if plain else "",
+            percent(fit.held_out.median_abs_error) if fit.held_out else "",
+            percent(fit.held_out_ratio.median_abs_error) if fit.held_out_ratio else "",
+        )
+    left = ", ".join(f"{count} {reason}" for reason, count in calibration.left_out.items())
+    return Group(rows, Text(f"left out: {left}" if left else "no case was left out", DIM))
