@@ -11,7 +11,8 @@ callback. The method is described in ``docs/microbenchmarks.md``.
 from __future__ import annotations
 
 from rooflinekit.microbench.device import Device, Sample, Timer, open_device
-from rooflinekit.microbench.suite import BUDGETS, Progress, SuiteResult, plan, run_suite
+from rooflinekit.microbench.plans import BUDGETS, plan
+from rooflinekit.microbench.suite import Progress, SuiteResult, run_suite
 
 __all__ = [
     "BUDGETS",

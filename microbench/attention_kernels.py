@@ -68,4 +68,19 @@ def attention_kernels(torch: Any) -> dict[str, AttentionCall]:
             scores.view(batch, k.shape[1], group, width, -1)[..., -width:].add_(mask.corner)
         return torch.matmul(torch.softmax(scores, -1), v).view(batch, heads, width, dim)
 
-    return {"sdpa gqa": sdpa_gqa, "sdpa folded": sdpa_folded, "grouped matmul": grouped}
+    def cache_left(q: Tensor, k: Tensor, v: Tensor, mask: Mask) -> Tensor:
+        # The long operand stands left, where oneDNN does not pack it before the product.
+        batch, heads, width, dim = q.shape
+        group = heads // k.shape[1]
+        rows = (q * (1 / math.sqrt(dim))).view(batch, k.shape[1], group * width, dim)
+        scores = torch.matmul(k, rows.transpose(-1, -2)).transpose(-1, -2).contiguous()
+        if width > 1:
+            scores.view(batch, k.shape[1], group, width, -1)[..., -width:].add_(mask.corner)
+        return torch.matmul(torch.softmax(scores, -1), v).view(batch, heads, width, dim)
+
+    return {
+        "sdpa gqa": sdpa_gqa,
+        "sdpa folded": sdpa_folded,
+        "grouped matmul": grouped,
+        "grouped matmul, cache left": cache_left,
+    }

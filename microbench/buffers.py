@@ -27,7 +27,7 @@ def cpu_copies(nbytes: float, llc_bytes: float) -> int:
 
 
 def cuda_copies(nbytes: float, l2_bytes: float, free_bytes: float) -> int:
-    """Copies after FlashInfer's rule, and 1 GB where 60 % of the free memory allows.
+    """Count copies after FlashInfer's rule, and 1 GB where 60 % of the free memory allows.
 
     >>> cuda_copies(8388608, 50 * 2**20, 80e9)
     120
@@ -85,8 +85,8 @@ class Filler:
             self._scaled = {key: (self._block * scale).to(torch_dtype(self._torch, dtype))}
         return self._scaled[key]
 
-    def tensor(self, shape: tuple[int, ...], dtype: str, scale: float = 1.0) -> Any:
-        """Return a new tensor of random normal numbers times a scale.
+    def tensor(self, shape: tuple[int, ...], dtype: str, scale: float = 1.0, into: Any = None) -> Any:
+        """Return a tensor of random normal numbers times a scale: a new one, or the one given, filled anew.
 
         Raises
         ------
@@ -95,6 +95,9 @@ class Filler:
         """
         torch = self._torch
         nbytes = math.prod(shape) * torch_dtype(torch, dtype).itemsize
+        if into is not None:
+            self._fill(into.view(-1), self._source(dtype, scale))
+            return into
         try:
             result = torch.empty(shape, dtype=torch_dtype(torch, dtype), device=self._device)
         except (MemoryError, RuntimeError) as error:

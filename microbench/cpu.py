@@ -7,6 +7,7 @@ import os
 import platform
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from rooflinekit.microbench import procfs
@@ -69,20 +70,40 @@ def judge(before: procfs.Usage | None, after: procfs.Usage | None, elapsed_s: fl
     return not delayed and after.steal_ticks == before.steal_ticks
 
 
+class Cursor:
+    """Index of the copy that was touched longest ago.
+
+    All timers over one rotation share it: with an index each, they would all take the same copy in the
+    same round, and every call after the first would find it in the cache.
+    """
+
+    def __init__(self, copies: int) -> None:
+        self.copies = copies
+        self._next = 0
+
+    def take(self, calls: int) -> range:
+        """Reserve the next copies for so many calls (indices modulo the copies)."""
+        start = self._next
+        self._next = (start + calls) % self.copies
+        return range(start, start + calls)
+
+
 class CpuTimer:
     """Times calls on the CPU that walk through rotated buffers."""
 
-    def __init__(self, call: Call, copies: int, gate: Gate, wake: Callable[[], object]) -> None:
-        self._call, self._copies, self._gate, self._wake = call, copies, gate, wake
-        self._next = 0
-        quickest = min(self._timed(1) for _ in range(3))
+    def __init__(self, call: Call, cursor: Cursor, gate: Gate, wake: Callable[[], object]) -> None:
+        self._call, self._cursor, self._gate, self._wake = call, cursor, gate, wake
+        quickest = self._timed(1)
+        for _ in range(2):
+            # A call that fills a sample alone needs no finer estimate; a short one may be slow at first.
+            if quickest < SAMPLE_S * 5:
+                quickest = min(quickest, self._timed(1))
         self.calls = max(1, min(2000, math.ceil(SAMPLE_S / max(quickest, 1e-7))))
 
     def _timed(self, calls: int) -> float:
-        call, copies, start = self._call, self._copies, self._next
-        self._next = (start + calls) % copies
+        call, copies, indices = self._call, self._cursor.copies, self._cursor.take(calls)
         begin = time.perf_counter()
-        for index in range(start, start + calls):
+        for index in indices:
             call(index % copies)
         return time.perf_counter() - begin
 
@@ -109,6 +130,7 @@ class CpuDevice:
         fast = {"amx_bf16", "avx512_bf16", "bf16", "sve_bf16"} & self._flags
         self.dtypes: tuple[str, ...] = ("bf16", "fp32") if fast else ("fp32",)
         self._gate = Gate()
+        self._cursors: dict[int, Cursor] = {}
         self._wake = torch.ones(1 << 17)
 
     def facts(self) -> dict[str, Any]:
@@ -133,8 +155,8 @@ class CpuDevice:
             "cpu_flags": sorted(f for f in self._flags if f.startswith(interesting)),
             "cpu_capability": self.torch.backends.cpu.get_cpu_capability(),
             "threads": self.torch.get_num_threads(),
-            "governor": procfs.read_text(procfs.Path(base)).strip() or None,
-            "huge_pages": procfs.read_text(procfs.Path("/sys/kernel/mm/transparent_hugepage/enabled")).strip()
+            "governor": procfs.read_text(Path(base)).strip() or None,
+            "huge_pages": procfs.read_text(Path("/sys/kernel/mm/transparent_hugepage/enabled")).strip()
             or None,
         }
 
@@ -143,7 +165,7 @@ class CpuDevice:
         return procfs.memory_bytes()[1] or math.inf
 
     def copies(self, nbytes: float) -> int:
-        """Copies that together exceed the caches."""
+        """Count the copies that together exceed the caches."""
         return cpu_copies(nbytes, self.llc_bytes)
 
     def synchronise(self) -> None:
@@ -151,7 +173,8 @@ class CpuDevice:
 
     def timer(self, call: Call, copies: int) -> CpuTimer:
         """Make a kernel ready to be timed."""
-        return CpuTimer(call, copies, self._gate, self._wake.sum)
+        cursor = self._cursors.setdefault(copies, Cursor(copies))
+        return CpuTimer(call, cursor, self._gate, self._wake.sum)
 
     def release(self) -> None:
         """Do nothing: memory goes back when its tensor does."""

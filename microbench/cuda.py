@@ -39,7 +39,7 @@ def _no_collection() -> Iterator[None]:
 
 
 def calls_per_replay(call_s: float, copies: int) -> int:
-    """Calls in one graph: a multiple of the copies, about 3 ms, at most 2000.
+    """Choose the calls of one graph: a multiple of the copies, about 3 ms, at most 2000.
 
     >>> calls_per_replay(1e-5, 7), calls_per_replay(1e-2, 3)
     (301, 3)
@@ -169,7 +169,7 @@ class CudaDevice:
         return float(self.torch.cuda.mem_get_info()[0])
 
     def copies(self, nbytes: float) -> int:
-        """Copies that make each call find its operand outside the L2."""
+        """Count the copies that make each call find its operand outside the L2."""
         return cuda_copies(nbytes, self.llc_bytes, self.free_bytes())
 
     def synchronise(self) -> None:

@@ -60,7 +60,7 @@ class Device(Protocol):
         ...
 
     def copies(self, nbytes: float) -> int:
-        """Copies of an operand of this size that make every call find it cold."""
+        """Count the copies of an operand of this size that make every call find it cold."""
         ...
 
     def synchronise(self) -> None:
@@ -82,7 +82,8 @@ def load_torch() -> ModuleType:
         return importlib.import_module("torch")
     except ImportError as error:
         raise DeviceError(
-            "torch is not installed, so nothing can be measured; install the extra: pip install 'rooflinekit[bench]'"
+            "torch is not installed, so nothing can be measured; "
+            "install the extra: pip install 'rooflinekit[bench]'"
         ) from error
 
 

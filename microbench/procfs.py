@@ -1,4 +1,4 @@
-"""What Linux tells about interference and memory under /proc and /sys; every reader copes with its absence."""
+"""What Linux tells about interference and memory under /proc and /sys; readers cope with their absence."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def others_running(proc: Path = PROC) -> int | None:
 
 
 def last_level_cache_bytes(caches: Path = CACHES) -> float:
-    """Size of the last cache that this machine shows (B); a guest sees a share of its host's; 0 if unknown."""
+    """Size of the last cache that this machine shows (B); a guest sees a share; 0 if unknown."""
     best, found = 0, 0.0
     for entry in sorted(caches.glob("index*")):
         level = read_number(entry / "level")

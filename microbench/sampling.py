@@ -129,13 +129,18 @@ def run_rounds(
     return series
 
 
-def trial(timers: Mapping[str, Timer], limits: Limits, rng: random.Random) -> dict[str, float]:
+def trial(
+    timers: Mapping[str, Timer],
+    limits: Limits,
+    rng: random.Random,
+    clock: Callable[[], float] = time.perf_counter,
+) -> dict[str, float]:
     """Return a first median of each implementation (s), from a few interleaved rounds.
 
     Disturbed samples only ever read too long, so a case without a clean sample is judged by its quickest.
     """
     few = replace(limits, rounds=limits.trial_rounds, most_rounds=limits.trial_rounds)
-    found = run_rounds(timers, few, rng)
+    found = run_rounds(timers, few, rng, clock=clock)
     return {
         name: one.median_s if any(s.clean is not False for s in one.samples) else min(one.kept_s)
         for name, one in found.items()

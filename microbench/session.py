@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from rooflinekit.errors import DeviceError
 from rooflinekit.measurement import Measurement
 from rooflinekit.microbench.buffers import Filler, Rotation, require_memory, torch_dtype
 from rooflinekit.microbench.device import Device, Timer
@@ -19,15 +20,22 @@ from rooflinekit.microbench.kernels import (
     read_kernels,
     reads_right,
 )
-from rooflinekit.microbench.sampling import Limits, Series, doubts, paired_ratio, run_rounds, trial
+from rooflinekit.microbench.sampling import Limits, Series, doubts, run_rounds, trial
 from rooflinekit.work import Work
 
 
 class Sweep(Protocol):
     """One entry of a plan: cases that share buffers and are measured in the same rounds."""
 
-    name: str
-    optional: bool
+    @property
+    def name(self) -> str:
+        """Name in a plan."""
+        ...
+
+    @property
+    def optional(self) -> bool:
+        """Whether a lack of memory leaves it out instead of refusing the plan."""
+        ...
 
     def need_bytes(self, device: Device) -> float:
         """Memory of the sweep (B)."""
@@ -75,7 +83,7 @@ class Session:
         return self.device.torch
 
     def linear_kernels(self, dtype: str) -> tuple[LinearKernel, ...]:
-        """Implementations of a linear on this device."""
+        """Return the implementations of a linear on this device."""
         return linear_kernels(self.torch, self.device.torch_device, torch_dtype(self.torch, dtype))
 
     def rotation(self, shape: tuple[int, ...], dtype: str, copies: int, scale: float = 1.0) -> Rotation:
@@ -92,25 +100,38 @@ class Session:
 
     def trial(self, timers: Mapping[str, Timer]) -> dict[str, float]:
         """Return first medians (s) of competing implementations."""
-        return trial(timers, self.limits, self.rng)
+        return trial(timers, self.limits, self.rng, self.clock)
 
     def read_timer(self, tensors: Sequence[Any]) -> Timer:
         """Make a timer that reads these very buffers with the quickest reduction."""
         flat = flat_words(tensors)
         if self.reader is None:
-            self.choose_reader(flat)
-        reader = self.reader
-        assert reader is not None
-        return self.device.timer(lambda i: reader.call(flat[i]), len(flat))
+            medians = self.trial(self.readers(tensors))
+            if medians:
+                self.set_reader(min(medians, key=lambda name: medians[name]))
+        return self._reader(self.chosen_reader, flat)
 
-    def choose_reader(self, flat: Sequence[Any]) -> dict[str, float]:
-        """Let the reductions compete; returns their medians (s)."""
+    @property
+    def chosen_reader(self) -> ReadKernel:
+        """The read kernel, after the choice."""
+        if self.reader is None:
+            raise DeviceError(
+                "no way of reading memory gave a right result; this build of torch cannot be used"
+            )
+        return self.reader
+
+    def _reader(self, kernel: ReadKernel, flat: Sequence[Any]) -> Timer:
+        return self.device.timer(lambda i: kernel.call(flat[i]), len(flat))
+
+    def readers(self, tensors: Sequence[Any]) -> dict[str, Timer]:
+        """Make timers of all reductions that read these buffers right."""
+        flat = flat_words(tensors)
         right = [k for k in read_kernels(self.torch) if self._reads_right(k, flat[0])]
-        timers = {k.name: self.device.timer(lambda i, k=k: k.call(flat[i]), len(flat)) for k in right}
-        medians = self.trial(timers)
-        best = min(medians, key=lambda name: medians[name])
-        self.reader = next(k for k in right if k.name == best)
-        return medians
+        return {k.name: self._reader(k, flat) for k in right}
+
+    def set_reader(self, name: str) -> None:
+        """Choose the read kernel of all further probes."""
+        self.reader = next(k for k in read_kernels(self.torch) if k.name == name)
 
     def _reads_right(self, kernel: ReadKernel, tensor: Any) -> bool:
         right = reads_right(kernel, tensor, self.torch)
@@ -118,8 +139,8 @@ class Session:
             self.dropped.append(f"read kernel {kernel.name!r} gave a wrong result and was dropped")
         return right
 
-    def record(self, case: Case, one: Series, base: Series | None = None) -> Measurement:
-        """Turn a series into a measurement."""
+    def record(self, case: Case, one: Series, ratio: tuple[float, ...] = ()) -> Measurement:
+        """Turn a series, and its paired ratio to one row, into a measurement."""
         samples = one.samples
         judged = all(s.clean is not None for s in samples)
         work = case.work
@@ -138,7 +159,7 @@ class Session:
             implementation=case.implementation,
             alternatives={**case.alternatives, case.implementation: one.median_s},
             clean=tuple(bool(s.clean) for s in samples) if judged else (),
-            ratio=paired_ratio(one, base) if base is not None else (),
+            ratio=ratio,
             error=case.error,
             warnings=(*case.warnings, *doubts(one, self.limits)),
         )

@@ -1,4 +1,4 @@
-"""The plan of a budget, and the run that writes each case as it finishes."""
+"""The run of a plan: checks before it, one line written as soon as a case stands, a result at the end."""
 
 from __future__ import annotations
 
@@ -15,29 +15,14 @@ from rooflinekit.errors import DeviceError, RooflineError
 from rooflinekit.measurement import Measurement, Run, to_line
 from rooflinekit.microbench.device import Device
 from rooflinekit.microbench.environment import environment, load_average
-from rooflinekit.microbench.probes.attention import AttentionSweep
-from rooflinekit.microbench.probes.compute import compute_sweep
-from rooflinekit.microbench.probes.launch import launch_sweep
-from rooflinekit.microbench.probes.linear import LinearSweep
-from rooflinekit.microbench.probes.read import ReadSweep
-from rooflinekit.microbench.probes.step import StepSweep
+from rooflinekit.microbench.plans import BUDGETS, plan
 from rooflinekit.microbench.sampling import Limits
 from rooflinekit.microbench.session import Session, Sweep
-from rooflinekit.microbench.shapes import LLAMA_1B, LLAMA_8B, AttentionShape, Decoder
 from rooflinekit.units import render
 
-BUDGETS = {
-    "quick": Limits(half_width=0.02, rounds=8, most_rounds=200, cap_s=3.0, trial_rounds=3),
-    "normal": Limits(half_width=0.01, rounds=12, most_rounds=400, cap_s=9.0, trial_rounds=5),
-    "full": Limits(half_width=0.01, rounds=30, most_rounds=400, cap_s=30.0, trial_rounds=7),
-}
-"""Rules to stop by budget: about one minute, five and twenty on two cores."""
 
-ROWS = (1, 2, 3, 4, 6, 8, 12, 16, 17, 24, 32, 33, 48, 64)
-HEAD_ROWS = (1, 4, 8, 16)
-WIDTHS = (1, 2, 4, 8, 16)
-CONTEXTS = (1024, 4096, 16384)
-READ_BYTES = {"cpu": 100_000_000, "cuda": 2_000_000_000}
+LARGE_READ = 8e6
+"""Reads that are long enough to tell a bandwidth (B)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +86,26 @@ class SuiteResult:
         return not self.wrong
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """Doubts about the run as a whole."""
+        found = []
+        if self.clean_share < 0.5:
+            found.append(
+                f"contended: {self.clean_share:.0%} of all samples clean; measure again on a quiet machine"
+            )
+        rates = [
+            c.weight_bytes / c.median_s
+            for c in self.cases
+            if c.kind == "read" and c.weight_bytes >= LARGE_READ
+        ]
+        if rates and max(rates) > 1.3 * min(rates):
+            low, high = render(min(rates), "B/s", 3), render(max(rates), "B/s", 3)
+            found.append(
+                f"the memory gave between {low} and {high}: compare a time with the read of its own sweep"
+            )
+        return tuple(found)
+
+    @property
     def clean_share(self) -> float:
         """Share of clean samples over all cases (0..1)."""
         weights = [len(case.samples_s) for case in self.cases]
@@ -108,52 +113,7 @@ class SuiteResult:
         return clean / sum(weights) if weights else 1.0
 
 
-def plan(budget: str = "quick", kind: str = "cpu", dtypes: tuple[str, ...] = ("bf16", "fp32")) -> list[Sweep]:
-    """List what a budget measures.
-
-    Parameters
-    ----------
-    budget
-        ``quick``, ``normal`` or ``full``.
-    kind
-        ``cpu`` or ``cuda``; decides sizes of the bandwidth and compute probes.
-    dtypes
-        Formats of the device, the preferred one first.
-    """
-    if budget not in BUDGETS:
-        raise RooflineError(f"budget {budget!r} is unknown; choose {', '.join(BUDGETS)}")
-    first = dtypes[0]
-    sizes = {"cpu": (2048, 4096), "cuda": (4096, 8192)}[kind]
-    sweeps: list[Sweep] = [ReadSweep(READ_BYTES[kind])]
-    for dtype in dtypes:
-        sweeps += [compute_sweep(size, dtype) for size in (sizes[:1] if budget == "quick" else sizes)]
-    sweeps.append(launch_sweep(first))
-    sweeps += _model_linears(LLAMA_1B, first)
-    sweeps += _attentions(LLAMA_1B, first, 1)
-    if budget != "quick":
-        sweeps += _model_linears(LLAMA_8B, first)
-        sweeps += _attentions(LLAMA_8B, first, 1)
-    if budget == "full":
-        sweeps += _attentions(LLAMA_1B, first, 8)
-        for dtype in dtypes[1:]:
-            sweeps += _model_linears(LLAMA_1B, dtype)
-    contexts = (1024,) if budget == "quick" else (1024, 8192)
-    return sweeps + [StepSweep(LLAMA_1B, context, WIDTHS, first) for context in contexts]
-
-
-def _model_linears(model: Decoder, dtype: str) -> list[Sweep]:
-    layers = [
-        LinearSweep(out, inner, ROWS, dtype, label=name) for name, (out, inner) in model.matrices.items()
-    ]
-    return [*layers, LinearSweep(*model.head, HEAD_ROWS, dtype, label="head")]
-
-
-def _attentions(model: Decoder, dtype: str, batch: int) -> list[Sweep]:
-    shapes = [AttentionShape(batch, s, 1, model.heads, model.kv_heads, model.head_dim) for s in CONTEXTS]
-    return [AttentionSweep(shape, WIDTHS, dtype) for shape in shapes]
-
-
-def run_suite(  # noqa: PLR0913 - each is an independent choice of the caller
+def run_suite(
     device: Device,
     out: Path,
     budget: str = "quick",
@@ -247,7 +207,8 @@ def _measure(session: Session, sweep: Sweep, index: int, state: _State) -> None:
 def describe(case: Measurement) -> str:
     """Write a case in one line: time, rate, ratio, doubt.
 
-    >>> describe(Measurement(id="r/read", kind="read", dtype="bf16", shape={}, samples_s=(0.002,), weight_bytes=1e8))
+    >>> facts = {"kind": "read", "dtype": "bf16", "shape": {}, "weight_bytes": 1e8}
+    >>> describe(Measurement(id="r/read", samples_s=(0.002,), **facts))
     '2 ms, 50 GB/s'
     """
     seconds = case.median_s

@@ -17,9 +17,9 @@ _WHERE = {
     "recommend": "app",
     "compare": "app",
     "sweep": "app",
-    "setup": "app",
-    "make_drafter": "app",
-    "make_acceptance": "app",
+    "setup": "resolve",
+    "make_drafter": "drafting_options",
+    "make_acceptance": "drafting_options",
     "find_llm": "readers.models",
     "find_hardware": "profiles.library",
     "eta": "speculation",
@@ -36,15 +36,15 @@ if TYPE_CHECKING:
     from rooflinekit.acceptance import expected_tokens as expected_tokens
     from rooflinekit.acceptance import solve_alpha as solve_alpha
     from rooflinekit.app import compare as compare
-    from rooflinekit.app import make_acceptance as make_acceptance
-    from rooflinekit.app import make_drafter as make_drafter
     from rooflinekit.app import predict as predict
     from rooflinekit.app import recommend as recommend
-    from rooflinekit.app import setup as setup
     from rooflinekit.app import sweep as sweep
+    from rooflinekit.drafting_options import make_acceptance as make_acceptance
+    from rooflinekit.drafting_options import make_drafter as make_drafter
     from rooflinekit.errors import RooflineError as RooflineError
     from rooflinekit.profiles.library import find_hardware as find_hardware
     from rooflinekit.readers.models import find_llm as find_llm
+    from rooflinekit.resolve import setup as setup
     from rooflinekit.speculation import eta as eta
     from rooflinekit.speculation import s_up as s_up
     from rooflinekit.speculation import speculate as speculate

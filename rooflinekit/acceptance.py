@@ -115,7 +115,9 @@ class Constant:
     def __post_init__(self) -> None:
         """Refuse rates outside 0..1."""
         if not np.all((np.asarray(self.alpha) >= 0) & (np.asarray(self.alpha) <= 1)):
-            raise AcceptanceError(f"acceptance rate {self.alpha} is not in 0..1; give a probability such as 0.8")
+            raise AcceptanceError(
+                f"acceptance rate {self.alpha} is not in 0..1; give a probability such as 0.8"
+            )
 
     @property
     def max_k(self) -> int | None:
@@ -158,7 +160,9 @@ class Survival:
             raise AcceptanceError("an empty survival vector says nothing; give one probability per position")
         for i, value in enumerate(self.values, start=1):
             if not 0.0 <= value <= 1.0:
-                raise AcceptanceError(f"survival {value:g} at position {i} is not in 0..1; give probabilities")
+                raise AcceptanceError(
+                    f"survival {value:g} at position {i} is not in 0..1; give probabilities"
+                )
             if i > 1 and value > self.values[i - 2] + 1e-9:
                 raise AcceptanceError(
                     f"survival rises from {self.values[i - 2]:g} to {value:g} at position {i}: the first {i} drafts "

@@ -10,7 +10,12 @@ from __future__ import annotations
 _VLLM = {"small-lm": "draft_model", "eagle3": "eagle3", "dflash": "dflash", "dspark": "dspark"}
 _SGLANG = {"small-lm": "STANDALONE", "eagle3": "EAGLE3", "dflash": "DFLASH", "dspark": "DSPARK"}
 _TENSORRT = {"small-lm": "DraftTarget", "eagle3": "Eagle3"}
-_LLAMA_CPP = {"small-lm": "draft-simple", "eagle3": "draft-eagle3", "dflash": "draft-dflash", "dspark": "draft-dspark"}
+_LLAMA_CPP = {
+    "small-lm": "draft-simple",
+    "eagle3": "draft-eagle3",
+    "dflash": "draft-dflash",
+    "dspark": "draft-dspark",
+}
 
 DRAFT_MODEL = "DRAFT_MODEL"
 """Stands for the path of the drafter's weights, which only the user knows."""
@@ -48,7 +53,9 @@ def flags(drafter: str, k: int) -> dict[str, str]:
         )
     if drafter in _LLAMA_CPP:
         kind = _LLAMA_CPP[drafter]
-        result["llama.cpp"] = f"--spec-type {kind} -md {DRAFT_MODEL} --spec-draft-n-max {k} --spec-draft-p-min 0"
+        result["llama.cpp"] = (
+            f"--spec-type {kind} -md {DRAFT_MODEL} --spec-draft-n-max {k} --spec-draft-p-min 0"
+        )
     return result
 
 

@@ -64,7 +64,9 @@ class Attention:
         if self.kv_heads >= tp:
             return _shard(self.kv_heads, tp, "number of KV heads")
         if tp % self.kv_heads:
-            raise ModelError(f"{self.kv_heads} KV heads cannot be shared evenly by {tp} ranks; choose another --tp")
+            raise ModelError(
+                f"{self.kv_heads} KV heads cannot be shared evenly by {tp} ranks; choose another --tp"
+            )
         return 1.0
 
     def linears(self, hidden: int, tp: int = 1) -> tuple[Linear, ...]:

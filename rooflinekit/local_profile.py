@@ -28,7 +28,11 @@ def local_profile(runs: Sequence[Run], cases: Sequence[Measurement]) -> Hardware
         No read probe or no memory size was recorded.
     """
     run = runs[0]
-    rates = {case.id: case.bytes / case.median_s for case in cases if case.kind in ("read", "linear") and case.bytes}
+    rates = {
+        case.id: case.bytes / case.median_s
+        for case in cases
+        if case.kind in ("read", "linear") and case.bytes
+    }
     capacity = _cited(run, "capacity_bytes")
     if not any(case.kind == "read" for case in cases) or capacity is None:
         raise CalibrationError(
@@ -51,5 +55,7 @@ def local_profile(runs: Sequence[Run], cases: Sequence[Measurement]) -> Hardware
         peak=peaks,
         l2=_cited(run, "llc_bytes"),
         units=_cited(run, "units"),
-        notes=("Made by `rooflinekit calibrate --base auto`: rates are what this machine reached, not what it is sold as.",),
+        notes=(
+            "Made by `rooflinekit calibrate --base auto`: rates are what this machine reached, not what it is sold as.",
+        ),
     )

@@ -203,7 +203,9 @@ def load(path: Path) -> tuple[list[Run], list[Measurement]]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise ProfileError(f"{path}: cannot be read ({error}); give a file that `rooflinekit bench` wrote") from error
+        raise ProfileError(
+            f"{path}: cannot be read ({error}); give a file that `rooflinekit bench` wrote"
+        ) from error
     runs: list[Run] = []
     cases: list[Measurement] = []
     for number, line in enumerate(lines, start=1):
@@ -242,6 +244,8 @@ def _append(record: Any, where: str, runs: list[Run], cases: list[Measurement]) 
 
 
 def _checked(case: Measurement) -> Measurement:
-    if not case.samples_s or not all(isinstance(s, float | int) and s > 0 and math.isfinite(s) for s in case.samples_s):
+    if not case.samples_s or not all(
+        isinstance(s, float | int) and s > 0 and math.isfinite(s) for s in case.samples_s
+    ):
         raise ValueError(f"case {case.id!r} has no usable samples")
     return case

@@ -11,9 +11,10 @@ from rooflinekit.errors import ModelError
 from rooflinekit.evidence import Kind, weakest
 from rooflinekit.hardware import Hardware
 from rooflinekit.llm import Llm
+from rooflinekit.memory import kv_cache_bytes, resident_weight_bytes
 from rooflinekit.precision import Precision, precision
-from rooflinekit.speculation import Target
-from rooflinekit.transformer import Load, forward_pass, kv_cache_bytes, resident_weight_bytes
+from rooflinekit.target import Target
+from rooflinekit.transformer import Load, forward_pass
 from rooflinekit.work import Machine, Work, bound, work_time_s, works_time_s
 
 
@@ -144,7 +145,11 @@ def remedy(target: Target, hardware: Hardware, batch: float, context: float, ext
     left = int((room - weights - extra) / per_sequence) if per_sequence else 0
     if batch > left >= 1:
         options.append(f"--batch {left}")
-    return "what fits: " + " or ".join(options) if options else "split it over more devices or choose a smaller model"
+    return (
+        "what fits: " + " or ".join(options)
+        if options
+        else "split it over more devices or choose a smaller model"
+    )
 
 
 def _fits_split(target: Target, tp: int, batch: float, context: float, extra: float, room: float) -> bool:
@@ -211,7 +216,9 @@ def predict_step(
     batch, context = float(load.batch), float(load.context)
     # The tokens of this step enter the cache too.
     held = memory_bytes(target, batch, context + float(load.width))
-    moved, flops = sum(line.bytes for line in lines), sum(line.flops for line in lines)
+    # Intensity is against device memory: bytes over a link are another roof.
+    moved = sum(line.bytes for line in lines if line.kind != "collective")
+    flops = sum(line.flops for line in lines)
     missing = remedy(target, hardware, batch, context + float(load.width))
     return Prediction(
         model=llm.name,

@@ -10,41 +10,20 @@ import numpy as np
 
 from rooflinekit.acceptance import Acceptance, Survival
 from rooflinekit.calibration import Calibration
+from rooflinekit.curve import CurvePoint, Loss, allowed_k, curve_of, loss_account, rounds_by_k
 from rooflinekit.drafters.base import Drafter
 from rooflinekit.engines import flags
 from rooflinekit.errors import AcceptanceError, CapacityError
 from rooflinekit.hardware import Hardware
 from rooflinekit.prediction import breakdown, evidence_of, expected_error, memory_bytes, remedy
-from rooflinekit.speculation import Round, Target, speculate
+from rooflinekit.target import Target
 from rooflinekit.transformer import Load, forward_pass
-from rooflinekit.work import Machine, Pass, Real
+from rooflinekit.work import Machine
 
 NEAR = 0.01
 """K whose speedup lies within this fraction of the best are named with it."""
 
 DRAWS = 400
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CurvePoint:
-    """One K of the curve (times in s)."""
-
-    k: int
-    acceptance_length: float
-    draft_s: float
-    verify_s: float
-    host_s: float
-    decode_s: float
-    round_cost: float
-    speedup: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Loss:
-    """What one term takes from the ideal speedup of K + 1."""
-
-    term: str
-    speedup_lost: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,62 +85,6 @@ class Recommendation:
     def as_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
         return asdict(self)
-
-
-def allowed_k(drafter: Drafter, acceptance: Acceptance, max_k: int) -> int:
-    """Largest K that may be recommended: asked for, trained and measured."""
-    limits = [limit for limit in (max_k, drafter.max_k, acceptance.max_k) if limit is not None]
-    return min(limits)
-
-
-def rounds_by_k(
-    machine: Machine, target: Target, drafter: Drafter, acceptance: Acceptance, load: Load, top: int
-) -> Round:
-    """Rounds for K = 1 .. top as arrays of one axis."""
-    ks = np.arange(1.0, top + 1.0)
-    return speculate(machine, target, drafter, acceptance, batch=load.batch, context=load.context, k=ks)
-
-
-def curve_of(rounds: Round) -> tuple[CurvePoint, ...]:
-    """Points of rounds evaluated over K."""
-    shape = np.shape(rounds.k)
-    columns = {
-        name: np.broadcast_to(np.asarray(getattr(rounds, name), dtype=float), shape)
-        for name in ("acceptance_length", "draft_s", "verify_s", "host_s", "decode_s", "round_cost", "speedup")
-    }
-    return tuple(
-        CurvePoint(k=int(k), **{name: float(column[i]) for name, column in columns.items()})
-        for i, k in enumerate(np.asarray(rounds.k))
-    )
-
-
-def loss_account(machine: Machine, target: Target, load: Load, point: CurvePoint, plain_s: float) -> tuple[Loss, ...]:
-    """Split ``K + 1 - speedup`` exactly: rejected drafts, drafting, the wider verify by kind of work, host.
-
-    With A tokens per round and ``rho - 1`` the sum of relative extra times x_i, the loss below A is
-    ``A (rho - 1) / rho`` and each term takes its share ``A x_i / rho``.
-    """
-    per_second = point.acceptance_length / point.round_cost / plain_s
-    losses = [Loss(term="rejected drafts", speedup_lost=point.k + 1.0 - point.acceptance_length)]
-    losses.append(Loss(term="drafting", speedup_lost=point.draft_s * per_second))
-    wide = Load(load.batch, load.context, point.k + 1.0, routing_overlap=target.routing_overlap)
-    narrow = Load(load.batch, load.context, 1.0, routing_overlap=target.routing_overlap)
-    grown = _by_kind(machine, target, wide)
-    for kind, seconds in _by_kind(machine, target, narrow).items():
-        grown[kind] = grown.get(kind, 0.0) - seconds
-    losses += [Loss(term=f"wider verify: {kind}", speedup_lost=s * per_second) for kind, s in grown.items()]
-    extra_host = point.host_s - (plain_s - point.decode_s)
-    losses.append(Loss(term="host", speedup_lost=extra_host * per_second))
-    return tuple(loss for loss in losses if abs(loss.speedup_lost) > 1e-12)
-
-
-def _by_kind(machine: Machine, target: Target, load: Load) -> dict[str, float]:
-    lines = breakdown(forward_pass(target.llm, load, target.precision, target.tp), machine)
-    totals: dict[str, float] = {}
-    for line in lines:
-        kind = "lm head" if line.label == "lm head" else line.kind
-        totals[kind] = totals.get(kind, 0.0) + line.time_s
-    return totals
 
 
 def interval(
@@ -295,68 +218,3 @@ def _notes(acceptance: Acceptance, chosen: CurvePoint, top: int, best: CurvePoin
     if acceptance.max_k is None and chosen.k > 8:
         notes.append("a constant acceptance rate flatters long drafts: measured rates fall along the block")
     return tuple(notes)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """One drafter beside others (times in s, bytes per round at its best K)."""
-
-    drafter: str
-    title: str
-    serial_passes: str
-    bytes_per_round: float
-    draft_s: tuple[float, ...]
-    slope_s: float
-    bound: str
-    k: int
-    acceptance_length: float
-    speedup: float
-    break_even_acceptance_length: float
-    verify_ratio: float
-
-
-def plan_bytes(plan: tuple[Pass, ...]) -> Real:
-    """Bytes a plan moves, repeats counted (B)."""
-    total: Real = 0.0
-    for one in plan:
-        total = total + one.repeats * sum((work.bytes for work in one.works), start=0.0)
-    return total
-
-
-def compare_drafters(
-    machine: Machine,
-    target: Target,
-    drafters: tuple[Drafter, ...],
-    acceptance: Acceptance,
-    load: Load,
-    max_k: int = 16,
-) -> tuple[Comparison, ...]:
-    """Put drafters side by side at equal acceptance: passes, bytes, draft time by K, best K and speedup."""
-    rows = []
-    for drafter in drafters:
-        top = allowed_k(drafter, acceptance, max_k)
-        rounds = rounds_by_k(machine, target, drafter, acceptance, load, top)
-        curve = curve_of(rounds)
-        best = max(curve, key=lambda point: point.speedup)
-        plan = drafter.plan(
-            k=float(best.k), batch=load.batch, context=load.context, refresh=best.acceptance_length, tp=target.tp
-        )
-        lines = breakdown(plan[0].works, machine)
-        draft = tuple(point.draft_s for point in curve)
-        rows.append(
-            Comparison(
-                drafter=drafter.name,
-                title=drafter.title,
-                serial_passes=drafter.serial_passes,
-                bytes_per_round=float(plan_bytes(plan)),
-                draft_s=draft,
-                slope_s=(draft[-1] - draft[0]) / (top - 1) if top > 1 else 0.0,
-                bound=max(lines, key=lambda line: line.time_s).bound,
-                k=best.k,
-                acceptance_length=best.acceptance_length,
-                speedup=best.speedup,
-                break_even_acceptance_length=best.round_cost,
-                verify_ratio=best.verify_s / best.decode_s,
-            )
-        )
-    return tuple(rows)

@@ -13,10 +13,8 @@ import numpy as np
 
 from rooflinekit.acceptance import Acceptance, expected_tokens
 from rooflinekit.drafters.base import Drafter
-from rooflinekit.llm import Llm
-from rooflinekit.precision import Precision
-from rooflinekit.transformer import Load, forward_pass
-from rooflinekit.work import Machine, Real, plan_time_s, works_time_s
+from rooflinekit.target import Target
+from rooflinekit.work import Machine, Real, plan_time_s
 
 
 def eta(alpha: Real, k: Real, c: Real) -> Real:
@@ -117,21 +115,6 @@ class Round:
     def speedup(self) -> Real:
         """Tokens per second over those of plain decoding."""
         return self.acceptance_length / self.round_cost
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What is verified: a model, its number formats and the ranks it is split over."""
-
-    llm: Llm
-    precision: Precision
-    tp: int = 1
-    routing_overlap: float = 0.0
-
-    def step_s(self, machine: Machine, batch: Real, context: Real, width: Real) -> Real:
-        """Device time of a pass of ``width`` rows per sequence (s)."""
-        load = Load(batch, context, width, routing_overlap=self.routing_overlap)
-        return works_time_s(forward_pass(self.llm, load, self.precision, self.tp), machine)
 
 
 def speculate(

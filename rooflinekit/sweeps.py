@@ -9,7 +9,8 @@ import numpy as np
 
 from rooflinekit.acceptance import Constant
 from rooflinekit.drafters.base import Drafter
-from rooflinekit.speculation import Round, Target, speculate
+from rooflinekit.speculation import Round, speculate
+from rooflinekit.target import Target
 from rooflinekit.work import Machine
 
 if TYPE_CHECKING:

@@ -182,7 +182,9 @@ def _elementwise_work(block: Block, hidden: int, load: Load, precision: Precisio
     else:
         rotary = 2.0 * (spec.heads / tp + 1) * spec.rope_dim
     ffn = block.ffn
-    inner = (ffn.top_k * ffn.intermediate + ffn.shared_intermediate if isinstance(ffn, Moe) else ffn.intermediate) / tp
+    inner = (
+        ffn.top_k * ffn.intermediate + ffn.shared_intermediate if isinstance(ffn, Moe) else ffn.intermediate
+    ) / tp
     elements = block.norms * 4.0 * hidden + rotary + 3.0 * inner
     return Work(
         "norms, rotary, activation",
@@ -246,7 +248,13 @@ def head_works(hidden: int, vocab: int, rows: Real, precision: Precision, tp: in
     if tp == 1:
         return head, sampling
     gather = Work(
-        "logits gather", "collective", "*", 1.0, flops=0.0 * rows, activation_bytes=(tp - 1) * logits, kernels=1.0
+        "logits gather",
+        "collective",
+        "*",
+        1.0,
+        flops=0.0 * rows,
+        activation_bytes=(tp - 1) * logits,
+        kernels=1.0,
     )
     return head, gather, sampling
 
@@ -281,28 +289,3 @@ def forward_pass(llm: Llm, load: Load, precision: Precision, tp: int = 1) -> tup
         works += block_works(block, llm.hidden, load, precision, tp)
     works += head_works(llm.hidden, llm.vocab, load.head_rows, precision, tp)
     return tuple(works)
-
-
-def kv_cache_bytes(llm: Llm, batch: Real, context: Real, precision: Precision, tp: int = 1) -> Real:
-    """Cache that ``batch`` sequences of ``context`` tokens occupy on one rank (B), windows cut off."""
-    total: Real = 0.0
-    for block in llm.blocks:
-        window = getattr(block.attention, "window", None)
-        kept = context if window is None else np.minimum(context, window)
-        total = total + batch * kept * block.count * block.attention.kv_elements(tp) * precision.kv_bytes
-    return total
-
-
-def resident_weight_bytes(llm: Llm, precision: Precision, tp: int = 1) -> float:
-    """Weights one rank holds (B): every expert, the embedding and the head (once when tied)."""
-    per_layer = 0.0
-    for block in llm.blocks:
-        matrices = sum(linear.parameters for linear in block.linears(llm.hidden, tp))
-        if isinstance(block.ffn, Moe):
-            matrices += block.ffn.experts * block.ffn.expert_parameters(llm.hidden) / tp
-        vectors = block.attention.vector_parameters(llm.hidden) + block.ffn.vector_parameters(llm.hidden)
-        per_layer += block.count * (
-            matrices * precision.weight_bytes + (vectors + block.norms * llm.hidden) * precision.head_bytes
-        )
-    tables = llm.embedding_params * (1 if llm.tied else 2) / tp
-    return per_layer + (tables + llm.hidden) * precision.head_bytes

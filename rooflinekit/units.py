@@ -80,7 +80,9 @@ def _with_unit(number: str, given: str, unit: str) -> float | None:
         return _scaled(number, 0) if not given else None
     if unit == "FLOP/s" and given.endswith(("FLOPS", "TOPS", "OP/s", "FLOP/s", "FLOPs/s")):
         # int8 rates are printed as TOPS; FLOPS is ambiguous (count or rate) and is refused below.
-        given = re.sub(r"(FLOPs/s|TOPS|(?<!FL)OP/s)$", lambda m: "TFLOP/s" if m[1] == "TOPS" else "FLOP/s", given)
+        given = re.sub(
+            r"(FLOPs/s|TOPS|(?<!FL)OP/s)$", lambda m: "TFLOP/s" if m[1] == "TOPS" else "FLOP/s", given
+        )
     if not given.endswith(unit):
         return None
     prefix = given[: len(given) - len(unit)]

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from rooflinekit.fitting import Floats, errors
+from rooflinekit.forms import Floats, errors
 from rooflinekit.llm import Llm
 from rooflinekit.measurement import Measurement
 from rooflinekit.precision import precision
-from rooflinekit.speculation import Target
+from rooflinekit.target import Target
 from rooflinekit.work import Machine, work_time_s
 
 BANDS = ((1, 1), (2, 8), (9, 16), (17, 64), (65, 256))
@@ -71,13 +71,13 @@ class Report:
     fitted_left_out
         Cases that were in the fit and so not compared.
     contended
-        Whether most samples were disturbed by other programs.
+        Whether most samples were disturbed by other programs; ``None`` where nothing was measured.
     """
 
     bands: tuple[Band, ...]
     cases: tuple[Compared, ...]
     fitted_left_out: int
-    contended: bool
+    contended: bool | None
 
     @property
     def passed(self) -> bool:
@@ -108,7 +108,9 @@ def step_time_s(case: Measurement, machine: Machine, llm: Llm) -> float:
     """Predicted device time of a measured whole step (s)."""
     target = Target(llm, precision(case.dtype))
     shape = case.shape
-    return float(target.step_s(machine, float(shape.get("batch", 1)), float(shape["context"]), float(shape["width"])))
+    return float(
+        target.step_s(machine, float(shape.get("batch", 1)), float(shape["context"]), float(shape["width"]))
+    )
 
 
 def compare(
@@ -133,19 +135,23 @@ def compare(
             times[case.id] = float(work_time_s(case.work, machine))
         elif case.kind == "step":
             times[case.id] = step_time_s(case, machine, find_llm(str(case.shape["model"])))
-    single = {c.shape_key: c for c in cases if c.id in times and c.shape.get("rows", c.shape.get("width")) == 1}
+    single = {
+        c.shape_key: c for c in cases if c.id in times and c.shape.get("rows", c.shape.get("width")) == 1
+    }
     result = []
     for case in cases:
         if case.id not in times or case.id in used:
             continue
         width = float(case.shape.get("rows", case.shape.get("width", 1)))
-        common = {"case": _name(case), "rows": width}
-        result.append(Compared(suite=case.kind, predicted=times[case.id], measured=case.median_s, **common))
+        time = Compared(
+            suite=case.kind, case=_name(case), rows=width, predicted=times[case.id], measured=case.median_s
+        )
+        result.append(time)
         one = single.get(case.shape_key)
         if one is not None and one is not case and case.kind in ("linear", "step"):
             measured = case.ratio[0] if case.ratio else case.median_s / one.median_s
             predicted = times[case.id] / times[one.id]
-            result.append(Compared(suite=f"{case.kind} ratio", predicted=predicted, measured=measured, **common))
+            result.append(replace(time, suite=f"{case.kind} ratio", predicted=predicted, measured=measured))
     return result
 
 

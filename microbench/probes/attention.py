@@ -10,8 +10,10 @@ from typing import Any
 from rooflinekit.measurement import Measurement
 from rooflinekit.microbench.attention_kernels import AttentionCall, attention_kernels, make_mask
 from rooflinekit.microbench.buffers import Rotation
+from rooflinekit.microbench.contest import contest
 from rooflinekit.microbench.correctness import TOLERANCE, attention_error, poison
 from rooflinekit.microbench.device import Device, Timer
+from rooflinekit.microbench.probes.read import beside_case
 from rooflinekit.microbench.session import Case, Session
 from rooflinekit.microbench.shapes import AttentionShape, attention_work
 from rooflinekit.precision import precision
@@ -62,19 +64,14 @@ class AttentionSweep:
         for one in cache.tensors:
             one[1, ..., self.shape.context :, :] *= NEW_VALUE_SCALE
         timers, errors = self._candidates(session, cache)
-        medians = session.trial({f"{w}/{k}": t for (w, k), t in timers.items()})
-        best: dict[int, str] = {}
-        for width, kernel in timers:
-            if width not in best or medians[f"{width}/{kernel}"] < medians[f"{width}/{best[width]}"]:
-                best[width] = kernel
-        if not best:
+        if not timers:
             return
-        base = str(min(best))
-        series = session.sample({str(w): timers[w, k] for w, k in best.items()}, always=frozenset({base}))
-        for width, kernel in best.items():
-            alternatives = {k: medians[f"{w}/{k}"] for w, k in timers if w == width}
-            case = self._case(width, kernel, alternatives, errors[width, kernel], cache.nbytes)
-            yield session.record(case, series[str(width)], series[base] if base == "1" else None)
+        outcome = contest(session, timers, {"read": session.read_timer(cache.tensors)})
+        probe = beside_case(session, self.name, self.dtype, self._one_bytes(), cache.nbytes)
+        yield session.record(probe, outcome.series["read"])
+        for width, kernel in outcome.best.items():
+            case = self._case(width, kernel, outcome.medians[width], errors[width, kernel], cache.nbytes)
+            yield session.record(case, outcome.winner(width), outcome.ratio(width))
 
     def _candidates(
         self, session: Session, cache: Rotation

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from rooflinekit.measurement import Measurement
 from rooflinekit.microbench.buffers import Rotation
+from rooflinekit.microbench.contest import contest
 from rooflinekit.microbench.correctness import TOLERANCE, linear_error, poison
 from rooflinekit.microbench.device import Device, Timer
 from rooflinekit.microbench.kernels import LinearKernel
-from rooflinekit.microbench.probes.read import read_work
+from rooflinekit.microbench.probes.read import beside_case
 from rooflinekit.microbench.session import Case, Session
 from rooflinekit.microbench.shapes import linear_work
 from rooflinekit.precision import precision
 
-READ = "read"
-
 
 @dataclass(slots=True)
 class Candidates:
-    """Right implementations by rows: their timers and errors."""
+    """Right implementations by rows: timers, errors, and a check that can be repeated."""
 
     timers: dict[tuple[int, str], Timer] = field(default_factory=dict)
     errors: dict[tuple[int, str], float] = field(default_factory=dict)
+    checks: dict[tuple[int, str], Callable[[], float]] = field(default_factory=dict)
     warnings: dict[int, list[str]] = field(default_factory=dict)
 
 
@@ -73,35 +74,34 @@ class LinearSweep:
         shape = (self.out, self.inner)
         weights = session.rotation(shape, self.dtype, self._copies(session.device), self.inner**-0.5)
         found = self._candidates(session, weights)
-        medians = session.trial({f"{r}/{k}": timer for (r, k), timer in found.timers.items()})
-        best: dict[int, str] = {}
-        for rows, kernel in found.timers:
-            if rows not in best or medians[f"{rows}/{kernel}"] < medians[f"{rows}/{best[rows]}"]:
-                best[rows] = kernel
-        timers = {str(r): found.timers[r, k] for r, k in best.items()}
-        if not timers:
+        if not found.timers:
             return
-        if self.kind == "linear":
-            timers[READ] = session.read_timer(weights.tensors)
-        base = str(min(best))
-        series = session.sample(timers, always=frozenset({base, READ}))
-        if self.kind == "linear":
-            yield session.record(self._read_case(session, weights), series[READ])
-        for rows, kernel in best.items():
-            alternatives = {k: medians[f"{r}/{k}"] for r, k in found.timers if r == rows}
-            case = self._case(rows, kernel, alternatives, found, weights.nbytes)
-            paired = series[base] if base == "1" and self.kind == "linear" else None
-            yield session.record(case, series[str(rows)], paired)
+        probed = self.kind == "linear"
+        outcome = contest(
+            session, found.timers, {"read": session.read_timer(weights.tensors)} if probed else None
+        )
+        if probed:
+            one_bytes = weights.nbytes / len(weights)
+            probe = beside_case(session, self.name, self.dtype, one_bytes, weights.nbytes)
+            yield session.record(probe, outcome.series["read"])
+        for rows, kernel in outcome.best.items():
+            if found.checks[rows, kernel]() > TOLERANCE[self.dtype]:
+                session.wrong.append(
+                    f"{self.name}/rows={rows}: {kernel} was wrong after the timing; not recorded"
+                )
+                continue
+            case = self._case(rows, kernel, outcome.medians[rows], found, weights.nbytes)
+            yield session.record(case, outcome.winner(rows), outcome.ratio(rows) if probed else ())
 
     def _candidates(self, session: Session, weights: Rotation) -> Candidates:
         found = Candidates()
         kernels = session.linear_kernels(self.dtype)
-        prepared = {k.name: [k.prepare(w) for w in weights.tensors] for k in kernels}
+        layouts = {k.layout: k.prepare for k in kernels}
+        prepared = {name: [prepare(w) for w in weights.tensors] for name, prepare in layouts.items()}
         for rows in self.rows:
             x = session.filler.tensor((rows, self.inner), self.dtype)
-            able = [k for k in kernels if k.most_rows >= rows]
-            for kernel in able:
-                ready = prepared[kernel.name]
+            for kernel in (k for k in kernels if k.takes(rows)):
+                ready = prepared[kernel.layout]
                 error = self._error(session, kernel, x, ready[-1], weights.tensors[-1])
                 if error > TOLERANCE[self.dtype]:
                     text = f"{kernel.name} was wrong (relative error {error:.2g}) and was dropped"
@@ -109,6 +109,9 @@ class LinearSweep:
                     found.warnings.setdefault(rows, []).append(text)
                     continue
                 found.errors[rows, kernel.name] = error
+                found.checks[rows, kernel.name] = partial(
+                    self._error, session, kernel, x, ready[0], weights.tensors[0]
+                )
                 found.timers[rows, kernel.name] = self._timer(session, kernel, x, ready)
             if not any(r == rows for r, _ in found.timers):
                 session.wrong.append(f"{self.name}/rows={rows}: no implementation was right; not recorded")
@@ -147,18 +150,4 @@ class LinearSweep:
             alternatives=alternatives,
             error=found.errors[rows, kernel],
             warnings=tuple(found.warnings.get(rows, ())),
-        )
-
-    def _read_case(self, session: Session, weights: Rotation) -> Case:
-        """Describe the read probe over the same buffers in the same rounds: the sweep's own denominator."""
-        nbytes = weights.nbytes / len(weights)
-        reader = session.reader
-        return Case(
-            name=f"read/{self.name}",
-            kind="read",
-            dtype=self.dtype,
-            shape={"bytes": int(nbytes), "beside": self.name},
-            work=read_work(nbytes, self.dtype),
-            footprint_bytes=weights.nbytes,
-            implementation=reader.name if reader else "",
         )

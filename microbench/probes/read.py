@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rooflinekit.measurement import Measurement
+from rooflinekit.microbench.contest import contest
 from rooflinekit.microbench.device import Device
 from rooflinekit.microbench.session import Case, Session
 from rooflinekit.work import Work
@@ -19,6 +20,23 @@ from rooflinekit.work import Work
 def read_work(nbytes: float, dtype: str) -> Work:
     """Work of reading so many bytes once."""
     return Work("read", "read", dtype, rows=1.0, flops=0.0, weight_bytes=nbytes)
+
+
+def beside_case(session: Session, sweep: str, dtype: str, nbytes: float, footprint_bytes: float) -> Case:
+    """Describe the read probe in the rounds of another sweep: that sweep's own denominator.
+
+    A shared machine changes its bandwidth between sweeps (here by a factor of two, with the placement of
+    the guest on its host), so a time is to be compared with a read of the same moment.
+    """
+    return Case(
+        name=f"read/{sweep}",
+        kind="read",
+        dtype=dtype,
+        shape={"bytes": int(nbytes), "beside": sweep},
+        work=read_work(nbytes, dtype),
+        footprint_bytes=footprint_bytes,
+        implementation=session.chosen_reader.name,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +63,12 @@ class ReadSweep:
         copies = session.device.copies(self.nbytes)
         # fp32 buffers whatever the format: a read does not know what the bits mean.
         buffers = session.rotation((self.nbytes // 4,), "fp32", copies)
-        medians = session.choose_reader(buffers.tensors)
-        reader = session.reader
-        assert reader is not None
-        series = session.sample({"read": session.read_timer(buffers.tensors)})["read"]
+        timers = session.readers(buffers.tensors)
+        if not timers:
+            session.wrong.append(f"{self.name}: no reduction was right; not recorded")
+            return
+        outcome = contest(session, {(1, name): timer for name, timer in timers.items()})
+        session.set_reader(outcome.best[1])
         case = Case(
             name=f"read/{math.floor(self.nbytes / 1e6)}MB",
             kind="read",
@@ -56,7 +76,7 @@ class ReadSweep:
             shape={"bytes": self.nbytes},
             work=read_work(self.nbytes, dtype),
             footprint_bytes=buffers.nbytes,
-            implementation=reader.name,
-            alternatives=medians,
+            implementation=outcome.best[1],
+            alternatives=outcome.medians[1],
         )
-        yield session.record(case, series)
+        yield session.record(case, outcome.winner(1))

@@ -6,6 +6,7 @@ activation, residuals and the write to the cache are simple torch operations.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,18 +14,40 @@ from typing import Any
 from rooflinekit.measurement import Measurement
 from rooflinekit.microbench.attention_kernels import AttentionCall, Mask, attention_kernels, make_mask
 from rooflinekit.microbench.buffers import require_memory
+from rooflinekit.microbench.contest import contest
 from rooflinekit.microbench.correctness import TOLERANCE, attention_error, deviation, linear_error
 from rooflinekit.microbench.device import Device
 from rooflinekit.microbench.kernels import LinearKernel
+from rooflinekit.microbench.probes.read import beside_case
 from rooflinekit.microbench.session import Case, Session
 from rooflinekit.microbench.shapes import Decoder, step_works, total
 from rooflinekit.precision import precision
 
 COMPOSITION = 5e-2
 """Deviation between widths above which a step is doubted: rounding of all layers, no more (ratio)."""
+TRIAL_LAYERS = 4
+READ_BYTES = 128_000_000
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """Implementations a step uses at one width."""
+
+    linear: LinearKernel
+    attention: AttentionCall
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Embedded tokens, rotary tables and mask of a step."""
+
+    x: Any
+    cos: Any
+    sin: Any
+    mask: Mask
+
+
+@dataclass(frozen=True, slots=True)
 class _Layer:
     weights: dict[str, Any]
     cache: Any
@@ -36,12 +59,12 @@ class StepModel:
 
     Attributes
     ----------
-    session, model, dtype, context
-        Device and memory, dimensions, number format, tokens in the cache.
-    linear, attention
-        Implementations used.
+    session, model, dtype, context, widest
+        Device, dimensions, number format, tokens in the cache, most new tokens.
+    kernel
+        Decides the layout of the weights and is checked on them.
     error
-        Largest deviation of a matrix or of attention from its reference.
+        Largest deviation of a matrix from its reference.
     """
 
     session: Session
@@ -49,68 +72,79 @@ class StepModel:
     dtype: str
     context: int
     widest: int
-    linear: LinearKernel
-    attention: AttentionCall
+    kernel: LinearKernel
     error: float = 0.0
     layers: list[_Layer] = field(default_factory=list)
     head: Any = None
+    _scratch: dict[tuple[int, int], Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         filler, model = self.session.filler, self.model
+        shape = (2, 1, model.kv_heads, self.context + self.widest, model.head_dim)
         for number in range(model.layers):
-            weights = {
-                name: self._weight(out, inner, check=number == 0)
-                for name, (out, inner) in model.matrices.items()
-            }
-            shape = (2, 1, model.kv_heads, self.context + self.widest, model.head_dim)
+            weights = {name: self._weight(*size, check=number == 0) for name, size in model.matrices.items()}
             self.layers.append(_Layer(weights, filler.tensor(shape, self.dtype)))
         self.head = self._weight(*model.head, check=True)
+        self._scratch = {}
 
     def _weight(self, out: int, inner: int, *, check: bool) -> Any:
-        """Make a matrix and reorder it at once, so that only one exists twice at a time."""
-        weight = self.session.filler.tensor((out, inner), self.dtype, inner**-0.5)
-        ready = self.linear.prepare(weight)
+        """Make a matrix and reorder it at once, so that no more than one exists twice."""
+        old = self._scratch.get((out, inner))
+        weight = self.session.filler.tensor((out, inner), self.dtype, inner**-0.5, into=old)
+        if self.kernel.layout != "plain":
+            self._scratch[out, inner] = weight
+        ready = self.kernel.prepare(weight)
         if check:
             x = self.session.filler.tensor((self.widest, inner), self.dtype)
-            got = self.linear.call(x, ready)
+            got = self.kernel.call(x, ready)
             self.error = max(self.error, linear_error(self.session.torch, got, x, weight, self.session.seed))
         return ready
 
-    def inputs(self, width: int) -> tuple[Any, Any, Any, Mask]:
-        """Return embedded tokens, rotary tables and mask of a step of this width."""
+    def inputs(self, width: int) -> Inputs:
+        """Return the inputs of a step of this width; the tokens of a narrow one begin a wide one."""
         torch, model = self.session.torch, self.model
-        x = self.session.filler.tensor((self.widest, model.hidden), self.dtype)[:width]
+        generator = torch.Generator().manual_seed(self.session.seed)
+        like = self.layers[0].cache
+        x = torch.randn(self.widest, model.hidden, generator=generator)[:width].to(like.device, like.dtype)
         steps = torch.arange(model.head_dim // 2, device=x.device) / (model.head_dim // 2)
         places = torch.arange(self.context, self.context + width, device=x.device)
         angles = torch.outer(places.float(), 500000.0**-steps).repeat(1, 2)
         mask = make_mask(torch, width, self.context + width, model.heads // model.kv_heads, x)
-        return x, angles.cos().to(x.dtype), angles.sin().to(x.dtype), mask
+        return Inputs(x, angles.cos().to(x.dtype), angles.sin().to(x.dtype), mask)
 
-    def step(self, x: Any, cos: Any, sin: Any, mask: Mask) -> Any:
+    def body(self, inputs: Inputs, kernels: Kernels, depth: int | None = None) -> Any:
+        """Run the first layers, all by default."""
+        x, linear = inputs.x, kernels.linear.call
+        silu = self.session.torch.nn.functional.silu
+        for layer in self.layers[:depth]:
+            x = x + self._attend(layer, self._norm(x), inputs, kernels)
+            gate, up = linear(self._norm(x), layer.weights["gate_up"]).chunk(2, -1)
+            x = x + linear(silu(gate) * up, layer.weights["down"])
+        return x
+
+    def step(self, inputs: Inputs, kernels: Kernels) -> Any:
         """Run all layers and the LM head; returns the logits (width x vocabulary)."""
-        for layer in self.layers:
-            x = x + self._attend(layer, self._norm(x), cos, sin, mask)
-            gate, up = self.linear.call(self._norm(x), layer.weights["gate_up"]).chunk(2, -1)
-            x = x + self.linear.call(self.session.torch.nn.functional.silu(gate) * up, layer.weights["down"])
-        return self.linear.call(self._norm(x), self.head)
+        return kernels.linear.call(self._norm(self.body(inputs, kernels)), self.head)
 
     def _norm(self, x: Any) -> Any:
         return self.session.torch.nn.functional.rms_norm(x, (x.shape[-1],))
 
-    def _rotate(self, x: Any, cos: Any, sin: Any) -> Any:
+    def _rotate(self, x: Any, inputs: Inputs) -> Any:
         low, high = x.chunk(2, -1)
-        return x * cos + self.session.torch.cat((-high, low), -1) * sin
+        return x * inputs.cos + self.session.torch.cat((-high, low), -1) * inputs.sin
 
-    def _attend(self, layer: _Layer, x: Any, cos: Any, sin: Any, mask: Mask) -> Any:
+    def _attend(self, layer: _Layer, x: Any, inputs: Inputs, kernels: Kernels) -> Any:
         model, width = self.model, x.shape[0]
-        heads = self.linear.call(x, layer.weights["qkv"]).view(width, -1, model.head_dim).transpose(0, 1)
+        linear = kernels.linear.call
+        heads = linear(x, layer.weights["qkv"]).view(width, -1, model.head_dim).transpose(0, 1)
         q, k, v = heads.split((model.heads, model.kv_heads, model.kv_heads))
         end = self.context + width
-        layer.cache[0, 0, :, self.context : end] = self._rotate(k, cos, sin)
+        layer.cache[0, 0, :, self.context : end] = self._rotate(k, inputs)
         layer.cache[1, 0, :, self.context : end] = v
         seen = layer.cache[:, :, :, :end]
-        out = self.attention(self._rotate(q, cos, sin).contiguous()[None], seen[0], seen[1], mask)[0]
-        return self.linear.call(out.transpose(0, 1).reshape(width, -1), layer.weights["o"])
+        query = self._rotate(q, inputs).contiguous()[None]
+        out = kernels.attention(query, seen[0], seen[1], inputs.mask)[0]
+        return linear(out.transpose(0, 1).reshape(width, -1), layer.weights["o"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,81 +169,93 @@ class StepSweep:
         return f"step/{self.model.name}/s{self.context}/{self.dtype}"
 
     def need_bytes(self, device: Device) -> float:
-        """Memory of the sweep (B): the weights, the largest of them twice, and the cache."""
+        """Memory of the sweep (B): the weights, one of each shape twice, and the cache."""
         del device
-        width = precision(self.dtype).weight_bytes
-        out, inner = self.model.head
-        cache = (
-            self.model.layers
-            * 2
-            * self.model.kv_heads
-            * self.model.head_dim
-            * (self.context + max(self.widths))
-        )
-        return (self.model.parameters + out * inner + cache) * width
+        twice = sum(out * inner for out, inner in (*self.model.matrices.values(), self.model.head))
+        positions = self.context + max(self.widths)
+        cache = self.model.layers * 2 * self.model.kv_heads * self.model.head_dim * positions
+        return (self.model.parameters + twice + cache) * precision(self.dtype).weight_bytes + 2 * READ_BYTES
 
     def run(self, session: Session) -> Iterator[Measurement]:
-        """Build the model, check it, measure all widths in shared rounds."""
+        """Build the model, check it, choose kernels by width, measure all widths in shared rounds."""
         require_memory(self.need_bytes(session.device), session.device.free_bytes(), self.name)
-        kernels = session.linear_kernels(self.dtype)
-        linear = next((k for k in kernels if k.name == "packed"), kernels[0])
-        attention_name, attention = self._attention(session)
-        built = StepModel(session, self.model, self.dtype, self.context, max(self.widths), linear, attention)
-        error = max(built.error, self._attention_error(session, attention))
-        if error > TOLERANCE[self.dtype]:
-            session.wrong.append(f"{self.name}: {linear.name} with {attention_name} was wrong ({error:.2g})")
+        linears = session.linear_kernels(self.dtype)
+        kernel = next((k for k in linears if k.name == "packed"), linears[0])
+        built = StepModel(session, self.model, self.dtype, self.context, max(self.widths), kernel)
+        if built.error > TOLERANCE[self.dtype]:
+            session.wrong.append(f"{self.name}: {kernel.name} was wrong ({built.error:.2g}); not recorded")
             return
-        warnings = self._composition(built)
-        timers = {}
-        for width in self.widths:
+        timers, errors = {}, {}
+        chosen = self._choose(session, built, linears)
+        for width, (name, kernels, error) in chosen.items():
             inputs = built.inputs(width)
-            timers[str(width)] = session.device.timer(lambda _, inputs=inputs: built.step(*inputs), 1)
-        base = str(min(self.widths))
-        series = session.sample(timers, always=frozenset({base}))
-        for width in self.widths:
-            case = self._case(width, f"{linear.name}, {attention_name}", error, warnings)
-            yield session.record(case, series[str(width)], series[base] if base == "1" else None)
+            errors[width] = error
+            timers[width, name] = session.device.timer(_bound(built, inputs, kernels), 1)
+        if not timers:
+            return
+        warnings = self._composition(built, {w: kernels for w, (_, kernels, _) in chosen.items()})
+        # Each read comes after a whole step, so that it finds its buffers cold.
+        buffers = session.rotation((READ_BYTES // 4,), "fp32", 2)
+        beside = {"read": session.read_timer(buffers.tensors)}
+        # A step is long: the rounds that make a median take longer than those of a layer.
+        outcome = contest(session, timers, beside, cap=2.0)
+        probe = beside_case(session, self.name, self.dtype, READ_BYTES, buffers.nbytes)
+        yield session.record(probe, outcome.series["read"])
+        for width, name in outcome.best.items():
+            case = self._case(width, name, max(errors[width], built.error), warnings)
+            yield session.record(case, outcome.winner(width), outcome.ratio(width))
 
-    def _inputs(self, session: Session, width: int) -> tuple[Any, Any, Mask]:
-        model, tensor = self.model, session.filler.tensor
-        q = tensor((1, model.heads, width, model.head_dim), self.dtype)
-        cache = tensor((2, 1, model.kv_heads, self.context + width, model.head_dim), self.dtype)
-        return (
-            q,
-            cache,
-            make_mask(session.torch, width, self.context + width, model.heads // model.kv_heads, q),
-        )
-
-    def _attention(self, session: Session) -> tuple[str, AttentionCall]:
-        """Choose the attention that is quickest over all widths together."""
-        totals: dict[str, float] = {}
+    def _choose(
+        self, session: Session, built: StepModel, linears: tuple[LinearKernel, ...]
+    ) -> dict[int, tuple[str, Kernels, float]]:
+        """Choose attention, then linear, of each width by trials on the model's own memory."""
+        chosen = {}
         for width in self.widths:
-            q, cache, mask = self._inputs(session, width)
-            kernels = attention_kernels(session.torch)
+            best = self._attention(session, built, width)
+            if best is None:
+                session.wrong.append(f"{self.name}/width={width}: no attention was right; not recorded")
+                continue
+            name, attention, error = best
+            inputs = built.inputs(width)
+            able = {k.name: k for k in linears if k.layout == built.kernel.layout and k.takes(width)}
             timers = {
-                name: session.device.timer(lambda _, f=call, a=(q, cache[0], cache[1], mask): f(*a), 1)
-                for name, call in kernels.items()
+                text: session.device.timer(_bound(built, inputs, Kernels(k, attention), TRIAL_LAYERS), 1)
+                for text, k in able.items()
             }
-            for name, seconds in session.trial(timers).items():
-                totals[name] = totals.get(name, 0.0) + seconds
-        best = min(totals, key=lambda name: totals[name])
-        return best, attention_kernels(session.torch)[best]
+            medians = session.trial(timers)
+            quickest = min(medians, key=lambda text: medians[text])
+            chosen[width] = (f"{quickest}; {name}", Kernels(able[quickest], attention), error)
+        return chosen
 
-    def _attention_error(self, session: Session, attention: AttentionCall) -> float:
-        errors = []
-        for width in self.widths:
-            q, cache, mask = self._inputs(session, width)
-            got = attention(q, cache[0], cache[1], mask)
-            errors.append(attention_error(session.torch, got, q, cache[0], cache[1], session.seed))
-        return max(errors)
+    def _attention(
+        self, session: Session, built: StepModel, width: int
+    ) -> tuple[str, AttentionCall, float] | None:
+        model, torch = self.model, session.torch
+        q = session.filler.tensor((1, model.heads, width, model.head_dim), self.dtype)
+        mask = make_mask(torch, width, self.context + width, model.heads // model.kv_heads, q)
+        seen = [layer.cache[:, :, :, : self.context + width] for layer in built.layers]
+        errors, timers = {}, {}
+        kernels = attention_kernels(torch)
+        for name, call in kernels.items():
+            try:
+                got = call(q, seen[0][0], seen[0][1], mask)
+                errors[name] = attention_error(torch, got, q, seen[0][0], seen[0][1], session.seed)
+            except (RuntimeError, TypeError):
+                errors[name] = math.inf
+            if errors[name] <= TOLERANCE[self.dtype]:
+                timers[name] = session.device.timer(_attention_bound(call, q, seen, mask), len(seen))
+        if not timers:
+            return None
+        medians = session.trial(timers)
+        best = min(medians, key=lambda name: medians[name])
+        return best, kernels[best], errors[best]
 
-    def _composition(self, built: StepModel) -> tuple[str, ...]:
+    def _composition(self, built: StepModel, kernels: dict[int, Kernels]) -> tuple[str, ...]:
         """Check that the first token's logits do not depend on the tokens verified after it."""
-        x, cos, sin, mask = built.inputs(max(self.widths))
-        wide = built.step(x, cos, sin, mask)[:1]
-        _, _, _, alone = built.inputs(1)
-        narrow = built.step(x[:1], cos[:1], sin[:1], alone)
-        error = deviation(wide, narrow.double())
+        wide, narrow = max(kernels), min(kernels)
+        one = built.step(built.inputs(wide), kernels[wide])[:1]
+        other = built.step(built.inputs(narrow), kernels[narrow])[:1]
+        error = deviation(one, other.double())
         return (
             ()
             if error <= COMPOSITION
@@ -217,8 +263,7 @@ class StepSweep:
         )
 
     def _case(self, width: int, implementation: str, error: float, warnings: tuple[str, ...]) -> Case:
-        works = step_works(self.model, self.context, width, self.dtype)
-        summed = total(works)
+        summed = total(step_works(self.model, self.context, width, self.dtype))
         return Case(
             name=f"{self.name}/width={width}",
             kind="step",
@@ -230,3 +275,14 @@ class StepSweep:
             error=error,
             warnings=warnings,
         )
+
+
+def _bound(built: StepModel, inputs: Inputs, kernels: Kernels, depth: int | None = None) -> Any:
+    """Return a call for a timer: a whole step, or the first layers."""
+    if depth is None:
+        return lambda _: built.step(inputs, kernels)
+    return lambda _: built.body(inputs, kernels, depth)
+
+
+def _attention_bound(call: AttentionCall, q: Any, seen: list[Any], mask: Mask) -> Any:
+    return lambda i: call(q, seen[i][0], seen[i][1], mask)

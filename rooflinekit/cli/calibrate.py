@@ -11,7 +11,9 @@ from rooflinekit.cli.common import JSON, print_json, show, writable
 
 @click.command("calibrate")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--base", default="auto", show_default=True, help="Profile to lie over; auto: a profile of this machine.")
+@click.option(
+    "--base", default="auto", show_default=True, help="Profile to lie over; auto: a profile of this machine."
+)
 @click.option("--name", help="Name of the calibration.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="YAML file to write.")
 @JSON

@@ -38,20 +38,32 @@ LOAD = options(
 )
 
 DEVICE = options(
-    click.option("--dtype", default="auto", show_default=True, help="Number format of the weights; auto: the config's."),
+    click.option(
+        "--dtype", default="auto", show_default=True, help="Number format of the weights; auto: the config's."
+    ),
     click.option("--kv-dtype", default="auto", show_default=True, help="Number format of the KV cache."),
     click.option("--tp", type=int, default=1, show_default=True, help="Tensor-parallel ranks."),
     click.option(
-        "--calibration", default="auto", show_default=True, metavar="auto|datasheet|FILE", help="Ceilings to use."
+        "--calibration",
+        default="auto",
+        show_default=True,
+        metavar="auto|datasheet|FILE",
+        help="Ceilings to use.",
     ),
     click.option(
-        "--routing-overlap", type=float, default=0.0, show_default=True, help="How far neighbours share experts, 0..1."
+        "--routing-overlap",
+        type=float,
+        default=0.0,
+        show_default=True,
+        help="How far neighbours share experts, 0..1.",
     ),
 )
 
 ACCEPTANCE = options(
     click.option("--alpha", type=float, help="Constant acceptance rate, 0..1."),
-    click.option("--acceptance-length", type=float, help="Tokens per round, bonus included; with --measured-k."),
+    click.option(
+        "--acceptance-length", type=float, help="Tokens per round, bonus included; with --measured-k."
+    ),
     click.option("--measured-k", type=int, help="K that the acceptance length was measured with."),
     click.option("--survival", help="P(first i drafts all accepted), for example 0.8,0.6,0.45."),
     click.option("--acceptance", type=str, help="JSON file with a histogram, or a survival and its rounds."),
@@ -64,8 +76,9 @@ def console() -> Console:
     """Return the console results go to: wide enough for tables where there is no terminal."""
     from rich.console import Console
 
-    made = Console(highlight=False, soft_wrap=True)
-    return made if made.is_terminal else Console(highlight=False, soft_wrap=True, width=160)
+    # Names such as "E[tokens]" are text, not markup.
+    made = Console(highlight=False, soft_wrap=True, markup=False)
+    return made if made.is_terminal else Console(highlight=False, soft_wrap=True, markup=False, width=160)
 
 
 def show(*parts: RenderableType) -> None:
@@ -76,15 +89,16 @@ def show(*parts: RenderableType) -> None:
 
 
 def print_json(data: Any) -> None:
-    """Print plain data as JSON; infinities and nan have no form there and become null."""
-    click.echo(json.dumps(_plain(data), indent=2, allow_nan=False))
+    """Print data as JSON."""
+    click.echo(json.dumps(plain(data), indent=2, allow_nan=False))
 
 
-def _plain(data: Any) -> Any:
+def plain(data: Any) -> Any:
+    """Turn a result into what JSON can hold: tuples to lists, infinities and nan to null."""
     if isinstance(data, dict):
-        return {key: _plain(value) for key, value in data.items()}
+        return {key: plain(value) for key, value in data.items()}
     if isinstance(data, list | tuple):
-        return [_plain(value) for value in data]
+        return [plain(value) for value in data]
     if isinstance(data, bool | int | str) or data is None:
         return data
     value = float(data)
@@ -101,7 +115,9 @@ def writable(path: Path, endings: Iterable[str] = ()) -> Path:
     """
     endings = tuple(endings)
     if endings and path.suffix.lower() not in endings:
-        raise RooflineError(f"{path}: {path.suffix or 'no ending'} cannot be written; use {' or '.join(endings)}")
+        raise RooflineError(
+            f"{path}: {path.suffix or 'no ending'} cannot be written; use {' or '.join(endings)}"
+        )
     if path.is_dir():
         raise RooflineError(f"{path} is a folder; give a file name")
     try:
@@ -110,5 +126,7 @@ def writable(path: Path, endings: Iterable[str] = ()) -> Path:
         probe.touch()
         probe.unlink()
     except OSError as error:
-        raise RooflineError(f"{path.parent} cannot be written ({error.strerror}); choose another --out") from error
+        raise RooflineError(
+            f"{path.parent} cannot be written ({error.strerror}); choose another --out"
+        ) from error
     return path

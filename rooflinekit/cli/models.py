@@ -73,4 +73,6 @@ def check(file: str) -> None:
     row = facts(file)
     total, active = row["total_params"] / 1e9, row["active_params"] / 1e9
     used = f", {active:.2f} B active" if active < total else ""
-    click.echo(f"{file}: {row['layers']} layers of width {row['hidden']}, {total:.2f} B parameters{used}, {row['dtype']}")
+    click.echo(
+        f"{file}: {row['layers']} layers of width {row['hidden']}, {total:.2f} B parameters{used}, {row['dtype']}"
+    )

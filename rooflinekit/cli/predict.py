@@ -13,7 +13,9 @@ from rooflinekit.cli.common import DEVICE, HARDWARE, JSON, LOAD, MODEL, print_js
 @MODEL
 @HARDWARE
 @LOAD
-@click.option("--width", type=float, default=1, show_default=True, help="Rows per sequence: 1 decode, K+1 verify.")
+@click.option(
+    "--width", type=float, default=1, show_default=True, help="Rows per sequence: 1 decode, K+1 verify."
+)
 @click.option("--prefill", is_flag=True, help="The rows are a prompt (LM head on the last one only).")
 @DEVICE
 @JSON

@@ -25,7 +25,9 @@ def command(files: tuple[Path, ...], calibration: Path | None, suite: str | None
         report = validate_suite(suite)
     else:
         if calibration is None:
-            raise click.UsageError("--calibration is missing: name the file that `rooflinekit calibrate` wrote")
+            raise click.UsageError(
+                "--calibration is missing: name the file that `rooflinekit calibrate` wrote"
+            )
         report = validate_files(files, calibration)
     if as_json:
         print_json(report.as_dict())

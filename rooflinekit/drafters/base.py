@@ -35,7 +35,9 @@ class Drafter(Protocol):
         """Passes per round one after the other, for people: ``K`` or ``1`` or ``1 + K light``."""
         ...
 
-    def plan(self, *, k: Real, batch: Real, context: Real, refresh: Real = 1.0, tp: int = 1) -> tuple[Pass, ...]:
+    def plan(
+        self, *, k: Real, batch: Real, context: Real, refresh: Real = 1.0, tp: int = 1
+    ) -> tuple[Pass, ...]:
         """Passes of one round that drafts ``k`` tokens for each of ``batch`` sequences.
 
         Parameters

@@ -7,16 +7,9 @@ from typing import Any
 
 from rooflinekit.drafters.eagle3 import dense_width, first_attention
 from rooflinekit.llm import Attention, Block, Linear, Llm, Mlp
+from rooflinekit.memory import kv_cache_bytes, resident_weight_bytes
 from rooflinekit.precision import Precision
-from rooflinekit.transformer import (
-    Load,
-    block_works,
-    embedding_work,
-    head_works,
-    kv_cache_bytes,
-    linear_work,
-    resident_weight_bytes,
-)
+from rooflinekit.transformer import Load, block_works, embedding_work, head_works, linear_work
 from rooflinekit.work import Pass, Real, Work
 
 LAYERS = 5
@@ -72,7 +65,9 @@ class DFlash:
         """The fc over the target's features."""
         return Linear("feature fusion", self.llm.hidden, self.features * self.target_hidden)
 
-    def backbone(self, *, batch: Real, context: Real, width: Real, rows_out: Real, refresh: Real, tp: int) -> Pass:
+    def backbone(
+        self, *, batch: Real, context: Real, width: Real, rows_out: Real, refresh: Real, tp: int
+    ) -> Pass:
         """The parallel pass: ``width`` positions in, logits for ``rows_out`` of them."""
         load = Load(batch, context, width)
         works: list[Work] = [linear_work(self.fusion, batch * refresh, self.precision)]
@@ -82,7 +77,9 @@ class DFlash:
         works += head_works(self.llm.hidden, self.llm.vocab, batch * rows_out, self.precision, tp)
         return Pass(tuple(works), 1.0, "block pass")
 
-    def plan(self, *, k: Real, batch: Real, context: Real, refresh: Real = 1.0, tp: int = 1) -> tuple[Pass, ...]:
+    def plan(
+        self, *, k: Real, batch: Real, context: Real, refresh: Real = 1.0, tp: int = 1
+    ) -> tuple[Pass, ...]:
         """One pass over K + 1 positions, the LM head over K rows."""
         one = self.backbone(batch=batch, context=context, width=k + 1.0, rows_out=k, refresh=refresh, tp=tp)
         return (one,)

@@ -13,8 +13,9 @@ from typing import Any
 from rooflinekit.drafters import dflash
 from rooflinekit.drafters.dflash import DFlash
 from rooflinekit.llm import Linear, Llm
+from rooflinekit.memory import resident_weight_bytes
 from rooflinekit.precision import Precision
-from rooflinekit.transformer import LOGIT_BYTES, Load, forward_pass, linear_work, resident_weight_bytes
+from rooflinekit.transformer import LOGIT_BYTES, Load, forward_pass, linear_work
 from rooflinekit.work import Pass, Real, Work
 
 BLOCK = 7
@@ -53,7 +54,9 @@ class DSpark:
         """Shape in one line."""
         llm = self.backbone.llm
         head = f"rank {self.rank} head" if self.heavy_head is None else f"{self.heavy_head.name} as head"
-        return f"{llm.layers} layers of width {llm.hidden}, block {self.block}, {head}, {self.backbone.origin}"
+        return (
+            f"{llm.layers} layers of width {llm.hidden}, block {self.block}, {head}, {self.backbone.origin}"
+        )
 
     @property
     def max_k(self) -> int | None:
@@ -73,10 +76,14 @@ class DSpark:
         vocab = self.backbone.llm.vocab
         head = linear_work(Linear("bigram head", vocab / tp, self.rank), batch, self.precision)
         logits = batch * (vocab / tp) * LOGIT_BYTES
-        sampling = Work("sampling", "elementwise", head.dtype, batch, flops=0.0 * batch, activation_bytes=2 * logits)
+        sampling = Work(
+            "sampling", "elementwise", head.dtype, batch, flops=0.0 * batch, activation_bytes=2 * logits
+        )
         return head, sampling
 
-    def plan(self, *, k: Real, batch: Real, context: Real, refresh: Real = 1.0, tp: int = 1) -> tuple[Pass, ...]:
+    def plan(
+        self, *, k: Real, batch: Real, context: Real, refresh: Real = 1.0, tp: int = 1
+    ) -> tuple[Pass, ...]:
         """Backbone once over K positions, then the head K times."""
         wide = self.backbone.backbone(
             batch=batch, context=context, width=k + 0.0, rows_out=k, refresh=refresh, tp=tp
@@ -98,4 +105,6 @@ def for_target(target: Llm, precision: Precision) -> DSpark:
 
 def from_shape(shape: dict[str, Any], target: Llm, precision: Precision, origin: str) -> DSpark:
     """DSpark from the numbers of its config.json."""
-    return DSpark(dflash.from_shape(shape, target, precision, origin), shape["markov_rank"], shape["block_size"])
+    return DSpark(
+        dflash.from_shape(shape, target, precision, origin), shape["markov_rank"], shape["block_size"]
+    )

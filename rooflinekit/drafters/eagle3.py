@@ -6,16 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from rooflinekit.llm import Attention, Block, Linear, Llm, Mlp
+from rooflinekit.memory import kv_cache_bytes, resident_weight_bytes
 from rooflinekit.precision import Precision
-from rooflinekit.transformer import (
-    Load,
-    block_works,
-    embedding_work,
-    head_works,
-    kv_cache_bytes,
-    linear_work,
-    resident_weight_bytes,
-)
+from rooflinekit.transformer import Load, block_works, embedding_work, head_works, linear_work
 from rooflinekit.work import Pass, Real, Work
 
 DRAFT_VOCAB = 32_000
@@ -73,7 +66,9 @@ class Eagle3:
         works += head_works(self.llm.hidden, self.llm.vocab, load.batch, self.precision, tp)
         return tuple(works)
 
-    def plan(self, *, k: Real, batch: Real, context: Real, refresh: Real = 1.0, tp: int = 1) -> tuple[Pass, ...]:
+    def plan(
+        self, *, k: Real, batch: Real, context: Real, refresh: Real = 1.0, tp: int = 1
+    ) -> tuple[Pass, ...]:
         """Fusion fc once per round; first pass over the tokens of the last round, then K - 1 of one row."""
         first = Load(batch, context, refresh)
         fusion = linear_work(self.fusion, first.rows, self.precision)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rooflinekit.llm import Llm
+from rooflinekit.memory import kv_cache_bytes, resident_weight_bytes
 from rooflinekit.precision import Precision
-from rooflinekit.transformer import Load, forward_pass, kv_cache_bytes, resident_weight_bytes
+from rooflinekit.transformer import Load, forward_pass
 from rooflinekit.work import Pass, Real
 
 
@@ -33,7 +34,9 @@ class SmallLm:
         """One pass per token."""
         return "K"
 
-    def plan(self, *, k: Real, batch: Real, context: Real, refresh: Real = 1.0, tp: int = 1) -> tuple[Pass, ...]:
+    def plan(
+        self, *, k: Real, batch: Real, context: Real, refresh: Real = 1.0, tp: int = 1
+    ) -> tuple[Pass, ...]:
         """First pass over the tokens of the last round, then K - 1 passes of one row."""
         # The last of the refreshed tokens is the one drafted from; earlier ones only fill the cache.
         first = forward_pass(self.llm, Load(batch, context, refresh, last_row_only=True), self.precision, tp)

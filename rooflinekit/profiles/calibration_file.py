@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +121,7 @@ def _staircase(node: Node) -> Staircase:
     reads = tuple(_number(item, READS) for item in fields["reads"].items())
     if len(rows) != len(reads) or not rows:
         node.problem(f"has {len(rows)} rows and {len(reads)} reads; give one cost per row count")
-    elif any(b <= a for a, b in zip(rows, rows[1:], strict=False)):
+    elif any(b <= a for a, b in pairwise(rows)):
         fields["rows"].problem("do not rise; sort them")
     breaks = tuple(_number(item, ROWS) for item in fields["breaks"].items()) if "breaks" in fields else ()
     return Staircase(rows, reads, breaks)

@@ -59,7 +59,9 @@ def hardware_text(one: Hardware) -> RenderableType:
         if cited is not None:
             rows.add_row(label, render(cited.value, unit), cited.kind, cited.ref)
     ridge = ", ".join(f"{dtype} {one.ridge_flop_per_byte(dtype):.0f}" for dtype in one.peak)
-    return Group(rows, Text(f"ridge (FLOP/B): {ridge or 'unknown'}"), *[Text(note, DIM) for note in one.notes])
+    return Group(
+        rows, Text(f"ridge (FLOP/B): {ridge or 'unknown'}"), *[Text(note, DIM) for note in one.notes]
+    )
 
 
 def models_table(found: Sequence[Mapping[str, Any]]) -> RenderableType:
@@ -90,16 +92,22 @@ def model_text(llm: Llm, row: Mapping[str, Any]) -> RenderableType:
     for block in llm.blocks:
         for linear in block.linears(llm.hidden):
             rows.add_row(
-                linear.label, f"{linear.out:g} x {linear.inner:g}", str(block.count), f"{block.count * linear.parameters:,.0f}"
+                linear.label,
+                f"{linear.out:g} x {linear.inner:g}",
+                str(block.count),
+                f"{block.count * linear.parameters:,.0f}",
             )
         if isinstance(block.ffn, Moe):
             total = block.ffn.experts * block.ffn.expert_parameters(llm.hidden)
             label = f"{block.ffn.experts} experts, {block.ffn.top_k} used"
             rows.add_row(label, f"{total:,.0f}", str(block.count), f"{block.count * total:,.0f}")
     tables = "embedding, shared with LM head" if llm.tied else "embedding and LM head"
-    rows.add_row(tables, f"{llm.vocab} x {llm.hidden}", "", f"{llm.embedding_params * (1 if llm.tied else 2):,}")
+    rows.add_row(
+        tables, f"{llm.vocab} x {llm.hidden}", "", f"{llm.embedding_params * (1 if llm.tied else 2):,}"
+    )
+    streamed = f"{size(row['streamed_bytes_per_step'])} of weights ({row['dtype']})"
     facts = (
-        f"one token uses {row['active_params']:,} parameters; a decode step reads {size(row['streamed_bytes_per_step'])} "
-        f"of weights ({row['dtype']}), and a token leaves {row['kv_bytes_per_token']:,.0f} B in the KV cache"
+        f"one token uses {row['active_params']:,} parameters; a decode step reads {streamed}, "
+        f"and a token leaves {row['kv_bytes_per_token']:,.0f} B in the KV cache"
     )
     return Group(rows, Text(facts))

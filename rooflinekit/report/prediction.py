@@ -46,12 +46,12 @@ def prediction_text(prediction: Prediction) -> RenderableType:
             line.bound,
             style=None if share >= 0.01 else DIM,
         )
-    facts = [
-        f"reads {size(one.weight_bytes)} of weights and {size(one.kv_bytes)} of KV cache; "
-        f"{one.arithmetic_intensity:.3g} FLOP per byte"
-    ]
+    moved = f"reads {size(one.weight_bytes)} of weights and {size(one.kv_bytes)} of KV cache"
+    facts = [f"{moved}; {one.arithmetic_intensity:.3g} FLOP per byte"]
     if one.width != 1:
-        facts.append(f"R(W) = {one.verify_ratio:.3f}: this pass over a plain decode step of {seconds(one.decode_s)}")
+        facts.append(
+            f"R(W) = {one.verify_ratio:.3f}: this pass over a plain decode step of {seconds(one.decode_s)}"
+        )
     else:
         facts.append(f"{one.batch / one.step_s:,.1f} tokens per second")
     facts.append(source_line(one.calibration, one.expected_error, one.evidence["weakest"]))

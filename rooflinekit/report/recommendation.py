@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from rooflinekit.recommendation import Comparison, CurvePoint, Recommendation
+from rooflinekit.comparison import Comparison
+from rooflinekit.curve import CurvePoint
+from rooflinekit.recommendation import Recommendation
 from rooflinekit.report.prediction import source_line
 from rooflinekit.report.style import BAD, DIM, GOOD, seconds, size, table, times
 
@@ -60,7 +62,9 @@ def recommendation_text(one: Recommendation) -> RenderableType:
     head = Text()
     head.append(f"{one.model} + {one.drafter} on {one.hardware}", "bold")
     head.append(f"  (batch {one.batch:g}, context {one.context:g}, {one.acceptance})")
-    lost = ", ".join(f"{loss.term} {loss.speedup_lost:.2f}" for loss in one.loss if abs(loss.speedup_lost) >= 0.005)
+    lost = ", ".join(
+        f"{loss.term} {loss.speedup_lost:.2f}" for loss in one.loss if abs(loss.speedup_lost) >= 0.005
+    )
     parts: list[RenderableType] = [head, verdict(one), curve_table(one)]
     parts.append(Text(f"lost from the ideal {one.k + 1}: {lost}"))
     parts.append(Text(f"drafter: {one.drafter_title}", DIM))
@@ -78,7 +82,16 @@ def comparison_text(rows: Sequence[Comparison], title: str = "") -> RenderableTy
     shown = table(title)
     shown.add_column("drafter")
     shown.add_column("serial passes")
-    for name in ("bytes/round", "draft K=1", "draft K=4", "per extra K", "best K", "tokens", "break-even", "speedup"):
+    for name in (
+        "bytes/round",
+        "draft K=1",
+        "draft K=4",
+        "per extra K",
+        "best K",
+        "tokens",
+        "break-even",
+        "speedup",
+    ):
         shown.add_column(name, justify="right")
     best = max(rows, key=lambda row: row.speedup)
     for row in rows:

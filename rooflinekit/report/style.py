@@ -13,13 +13,19 @@ GOOD, BAD, DIM = "bold green", "bold red", "dim"
 def table(title: str = "") -> Table:
     """Return an empty table in the house style."""
     return Table(
-        title=title or None, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False, show_edge=False
+        title=title or None,
+        title_justify="left",
+        title_style="bold",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        show_edge=False,
     )
 
 
 def seconds(value: float) -> str:
-    """Time with its unit."""
-    return render(value, "s")
+    """Time with its unit, three digits."""
+    number, _, unit = render(value, "s").partition(" ")
+    return f"{float(number):#.3g}".rstrip(".") + f" {unit}" if value else "0 s"
 
 
 def size(value: float) -> str:

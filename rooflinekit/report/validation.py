@@ -33,10 +33,14 @@ def report_text(report: Report, *, worst: int = 3) -> RenderableType:
             Text("ok", GOOD) if band.ok else (Text("MISSED", BAD) if judged else ""),
             style=None if band.band == "all" else DIM,
         )
-    lines = [Text(f"{report.fitted_left_out} cases were fitted and are not compared; errors are of |predicted/measured - 1|", DIM)]
+    lines = []
+    if report.contended is not None:
+        counted = f"{report.fitted_left_out} cases were fitted and are not compared"
+        lines.append(Text(f"{counted}; errors are |predicted / measured - 1|", DIM))
     bad = sorted((c for c in report.cases if abs(c.error) > 0.15), key=lambda c: -abs(c.error))[:worst]
     lines += [Text(f"worst: {c.suite}, {c.case}: {c.error:+.0%}") for c in bad]
-    lines.append(contended_line(contended=report.contended))
+    if report.contended is not None:
+        lines.append(contended_line(contended=report.contended))
     return Group(rows, *lines)
 
 
@@ -53,7 +57,9 @@ def compared_text(cases: Sequence[Compared], title: str, limit: int = 10) -> Ren
     rows.add_column("case")
     for name in ("predicted", "measured", "error"):
         rows.add_column(name, justify="right")
-    chosen = cases if len(cases) <= limit else [cases[i * (len(cases) - 1) // (limit - 1)] for i in range(limit)]
+    chosen = (
+        cases if len(cases) <= limit else [cases[i * (len(cases) - 1) // (limit - 1)] for i in range(limit)]
+    )
     for one in chosen:
         ratio = one.suite.endswith("ratio")
         show = (lambda v: f"{v:.2f}") if ratio else seconds

@@ -1,0 +1,82 @@
+"""Drafters side by side at equal acceptance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rooflinekit.acceptance import Acceptance
+from rooflinekit.curve import allowed_k, curve_of, rounds_by_k
+from rooflinekit.drafters.base import Drafter
+from rooflinekit.prediction import breakdown
+from rooflinekit.target import Target
+from rooflinekit.transformer import Load
+from rooflinekit.work import Machine, Pass, Real
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """One drafter beside others (times in s, bytes per round at its best K)."""
+
+    drafter: str
+    title: str
+    serial_passes: str
+    bytes_per_round: float
+    draft_s: tuple[float, ...]
+    slope_s: float
+    bound: str
+    k: int
+    acceptance_length: float
+    speedup: float
+    break_even_acceptance_length: float
+    verify_ratio: float
+
+
+def plan_bytes(plan: tuple[Pass, ...]) -> Real:
+    """Bytes a plan moves, repeats counted (B)."""
+    total: Real = 0.0
+    for one in plan:
+        total = total + one.repeats * sum((work.bytes for work in one.works), start=0.0)
+    return total
+
+
+def compare_drafters(
+    machine: Machine,
+    target: Target,
+    drafters: tuple[Drafter, ...],
+    acceptance: Acceptance,
+    load: Load,
+    max_k: int = 16,
+) -> tuple[Comparison, ...]:
+    """Put drafters side by side at equal acceptance: passes, bytes, draft time by K, best K and speedup."""
+    rows = []
+    for drafter in drafters:
+        top = allowed_k(drafter, acceptance, max_k)
+        rounds = rounds_by_k(machine, target, drafter, acceptance, load, top)
+        curve = curve_of(rounds)
+        best = max(curve, key=lambda point: point.speedup)
+        plan = drafter.plan(
+            k=float(best.k),
+            batch=load.batch,
+            context=load.context,
+            refresh=best.acceptance_length,
+            tp=target.tp,
+        )
+        lines = breakdown(plan[0].works, machine)
+        draft = tuple(point.draft_s for point in curve)
+        rows.append(
+            Comparison(
+                drafter=drafter.name,
+                title=drafter.title,
+                serial_passes=drafter.serial_passes,
+                bytes_per_round=float(plan_bytes(plan)),
+                draft_s=draft,
+                slope_s=(draft[-1] - draft[0]) / (top - 1) if top > 1 else 0.0,
+                bound=max(lines, key=lambda line: line.time_s).bound,
+                k=best.k,
+                acceptance_length=best.acceptance_length,
+                speedup=best.speedup,
+                break_even_acceptance_length=best.round_cost,
+                verify_ratio=best.verify_s / best.decode_s,
+            )
+        )
+    return tuple(rows)

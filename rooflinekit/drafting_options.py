@@ -1,0 +1,151 @@
+"""From the words of the command line to drafters and acceptance."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rooflinekit.acceptance import Acceptance, Constant, Survival, from_histogram, from_length
+from rooflinekit.drafters import BUILDERS, SHAPE_BUILDERS, Drafter
+from rooflinekit.drafters.small_lm import SmallLm
+from rooflinekit.errors import AcceptanceError, ModelError, nearest
+from rooflinekit.precision import Precision, precision
+from rooflinekit.readers.models import find_llm
+from rooflinekit.resolve import number
+from rooflinekit.target import Target
+
+DRAFTER_NAMES = ("small-lm:MODEL", *BUILDERS)
+
+
+def make_drafter(spec: str | Drafter, target: Target, dtype: str = "auto") -> Drafter:
+    """Build a drafter from its word (``eagle3``, ``small-lm:MODEL`` ...) or its config.json.
+
+    ``auto`` keeps the target's compute format where that is 16 or 32 bits, else bf16: published drafters
+    of quantised targets are not quantised.
+    """
+    if not isinstance(spec, str):
+        return spec
+    numbers = target.precision
+    if dtype != "auto":
+        numbers = precision(dtype)
+    elif numbers.compute not in ("bf16", "fp16", "fp32") or numbers.weight_bits < 16:
+        numbers = precision("bf16")
+    word, _, argument = spec.partition(":")
+    if word == "small-lm":
+        if not argument:
+            raise ModelError(
+                "small-lm needs a model; write --drafter small-lm:llama-3.2-1b, or give its config.json"
+            )
+        return SmallLm(find_llm(argument), numbers)
+    if spec in BUILDERS:
+        return BUILDERS[spec](target.llm, numbers)
+    path = Path(spec)
+    if path.exists() or spec.endswith(".json") or os.sep in spec:
+        return _drafter_from_file(path, target, numbers)
+    raise ModelError(f"drafter {spec!r} is unknown; {nearest(spec, DRAFTER_NAMES)}, or give its config.json")
+
+
+def _drafter_from_file(path: Path, target: Target, numbers: Precision) -> Drafter:
+    from rooflinekit.readers import drafter_config
+    from rooflinekit.readers.hf_config import load_llm, read_config
+
+    config = read_config(path)
+    kind = drafter_config.drafter_kind(config)
+    if kind is None:
+        return SmallLm(load_llm(path), numbers)
+    shape = getattr(drafter_config, f"{kind}_shape")(config)
+    hidden = shape.get("target_hidden") or shape["hidden"]
+    if hidden != target.llm.hidden:
+        raise ModelError(
+            f"{path}: this {kind} drafter is for a target of width {hidden}, {target.llm.name} has width "
+            f"{target.llm.hidden}; choose the drafter trained for this target"
+        )
+    return SHAPE_BUILDERS[kind](shape, target.llm, numbers, f"from {path.name}")
+
+
+def make_acceptance(
+    alpha: float | None = None,
+    acceptance_length: float | None = None,
+    measured_k: int | None = None,
+    survival: str | Sequence[float] | None = None,
+    file: str | Path | None = None,
+) -> Acceptance:
+    """Build acceptance from exactly one of its descriptions.
+
+    Raises
+    ------
+    AcceptanceError
+        None or several were given, or the numbers are impossible.
+    """
+    given = [
+        name
+        for name, value in (
+            ("--alpha", alpha),
+            ("--acceptance-length", acceptance_length),
+            ("--survival", survival),
+            ("--acceptance", file),
+        )
+        if value is not None
+    ]
+    if len(given) != 1:
+        said = "none was given" if not given else " and ".join(given) + " were given"
+        raise AcceptanceError(
+            "acceptance needs exactly one of --alpha, --acceptance-length with --measured-k, --survival, --acceptance; "
+            f"{said}"
+        )
+    if alpha is not None:
+        if not math.isfinite(alpha):
+            raise AcceptanceError(f"acceptance rate {alpha} is not in 0..1; give a probability such as 0.8")
+        return Constant(float(alpha))
+    if acceptance_length is not None:
+        if measured_k is None:
+            raise AcceptanceError(
+                f"acceptance length {acceptance_length:g} says nothing without the K it was measured with; "
+                "add --measured-k"
+            )
+        return from_length(acceptance_length, int(number(measured_k, "--measured-k", 1, 1000)))
+    if survival is not None:
+        return Survival(_survival_values(survival))
+    return read_acceptance(Path(str(file)))
+
+
+def _survival_values(survival: str | Sequence[float]) -> tuple[float, ...]:
+    if not isinstance(survival, str):
+        return tuple(float(value) for value in survival)
+    try:
+        return tuple(float(part) for part in survival.split(","))
+    except ValueError as error:
+        raise AcceptanceError(
+            f"survival {survival!r} is not a list of numbers; write --survival 0.8,0.6,0.45"
+        ) from error
+
+
+def read_acceptance(path: Path) -> Acceptance:
+    """Read a JSON file with ``histogram`` (rounds by number of accepted drafts) or ``survival`` and ``rounds``."""
+    hint = (
+        'write {"histogram": [rounds with 0, 1, 2 ... accepted drafts]} or {"survival": [...], "rounds": N}'
+    )
+    try:
+        data: Any = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise AcceptanceError(
+            f"{path} cannot be read ({error.strerror}); give a JSON file: {hint}"
+        ) from error
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise AcceptanceError(f"{path} is not JSON; {hint}") from error
+    if not isinstance(data, dict) or ("histogram" in data) == ("survival" in data):
+        raise AcceptanceError(f"{path} needs either 'histogram' or 'survival'; {hint}")
+    values: Any = data.get("histogram", data.get("survival"))
+    rounds = data.get("rounds")
+    plain = isinstance(values, list) and all(
+        isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v) for v in values
+    )
+    if not plain or not (rounds is None or (type(rounds) is int and rounds > 0)):
+        raise AcceptanceError(
+            f"{path}: values must be a list of finite numbers and rounds a positive count; {hint}"
+        )
+    return from_histogram(values) if "histogram" in data else Survival(tuple(map(float, values)), rounds)

@@ -1,0 +1,140 @@
+"""Forms of a ceiling and how each is fitted to measured times: the p-norm and the staircase."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rooflinekit.calibration import HeldOut
+from rooflinekit.measurement import Measurement
+from rooflinekit.work import Ceiling, Machine, Staircase, Work, work_time_s
+
+Floats = NDArray[np.float64]
+
+STEP = 1.25
+"""A jump by this factor between neighbouring row counts is a change of kernel: not interpolated across."""
+
+
+def errors(predicted: Floats, measured: Floats) -> HeldOut:
+    """Relative errors of predictions: median and 90th percentile of the absolute value, and the bias (median)."""
+    relative = predicted / measured - 1.0
+    size = np.abs(relative)
+    return HeldOut(
+        n=len(size),
+        median_abs_error=float(np.median(size)),
+        p90_abs_error=float(np.quantile(size, 0.9)),
+        bias=float(np.median(relative)),
+    )
+
+
+def stacked(cases: Sequence[Measurement]) -> tuple[Work, Floats]:
+    """One array-valued work for many cases of a kind, and their measured times (s)."""
+    works = [case.work for case in cases]
+
+    def column(name: str) -> Floats:
+        return np.array([float(getattr(work, name)) for work in works])
+
+    first = works[0]
+    work = Work(
+        first.kind,
+        first.kind,
+        first.dtype,
+        column("rows"),
+        column("flops"),
+        column("weight_bytes"),
+        column("kv_bytes"),
+        column("activation_bytes"),
+        column("kernels"),
+    )
+    return work, np.array([case.median_s for case in cases])
+
+
+def with_ceiling(base: Machine, kind: str, dtype: str, ceiling: Ceiling) -> Machine:
+    """The machine with one ceiling exchanged."""
+    return replace(base, ceilings={**base.ceilings, (kind, dtype): ceiling})
+
+
+def predicted_s(cases: Sequence[Measurement], base: Machine, ceiling: Ceiling) -> Floats:
+    """Times of cases under a ceiling (s)."""
+    work, _ = stacked(cases)
+    return np.asarray(work_time_s(work, with_ceiling(base, work.kind, work.dtype, ceiling)))
+
+
+_START = np.log([2e-6, 0.7, 0.7, 2.0])
+_LOW = np.log([1e-9, 0.02, 0.005, 1.0])
+_HIGH = np.log([2e-3, 1.0, 1.3, 16.0])
+
+
+def fit_p_norm(
+    cases: Sequence[Measurement], base: Machine, tile: float = 1.0
+) -> tuple[Ceiling, dict[str, float]]:
+    """Fit t0, both efficiencies and the sharpness of the knee, robustly, to logarithms of times.
+
+    Physical bounds: memory efficiency at most 1, compute efficiency at most 1.3 (rated clocks of
+    consumer cards are minimums), p between 1 (terms add) and 16 (a sharp roofline). Where the machine
+    publishes no peak for the format, only t0 and the memory efficiency can be told.
+
+    Returns
+    -------
+    ceiling, standard_errors
+        Standard errors are relative (log space), by parameter name.
+    """
+    from scipy.optimize import least_squares  # noqa: PLC0415 - 0.5 s that predicting need not pay
+
+    work, measured = stacked(cases)
+
+    def ceiling_of(x: Floats) -> Ceiling:
+        t0, memory, compute, p = np.exp(x)
+        return Ceiling(
+            t0_s=float(t0),
+            memory_efficiency=float(memory),
+            compute_efficiency=float(compute),
+            p=float(p),
+            tile=tile,
+        )
+
+    def residuals(x: Floats) -> Floats:
+        trial = with_ceiling(base, work.kind, work.dtype, ceiling_of(x))
+        return np.log(np.asarray(work_time_s(work, trial)) / measured)
+
+    found = [
+        least_squares(
+            residuals,
+            np.clip(_START + shift, _LOW, _HIGH),
+            bounds=(_LOW, _HIGH),
+            loss="soft_l1",
+            f_scale=0.05,
+        )
+        for shift in (0.0, np.array([-3.0, 0.2, 0.3, 0.8]), np.array([2.0, -0.5, -1.0, -0.5]))
+    ]
+    best = min(found, key=lambda result: float(result.cost))
+    return ceiling_of(best.x), _standard_errors(best.jac, best.fun)
+
+
+def _standard_errors(jacobian: Floats, residuals: Floats) -> dict[str, float]:
+    freedom = max(1, len(residuals) - jacobian.shape[1])
+    covariance = np.linalg.pinv(jacobian.T @ jacobian) * float(residuals @ residuals) / freedom
+    values = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    names = ("t0", "memory_efficiency", "compute_efficiency", "p")
+    return {name: float(value) for name, value in zip(names, values, strict=True)}
+
+
+def fit_staircase(cases: Sequence[Measurement], base: Machine) -> tuple[Ceiling, dict[str, float]]:
+    """Take the cost in reads of the weights at each measured row count, as a table over all shapes."""
+    work, measured = stacked(cases)
+    reads = measured / (np.asarray(work.bytes) / base.bandwidth_bytes_per_s)
+    rows = np.asarray(work.rows)
+    grid = np.unique(rows)
+    values = np.array([np.median(reads[rows == r]) for r in grid])
+    spread = [float(np.std(np.log(reads[rows == r]))) for r in grid if np.sum(rows == r) > 1]
+    breaks = tuple(
+        float(b)
+        for a, b, low, high in zip(grid, grid[1:], values, values[1:], strict=False)
+        if b - a <= 1 and not 1 / STEP < high / low < STEP
+    )
+    table = Staircase(tuple(grid.tolist()), tuple((values / values[0]).tolist()), breaks)
+    ceiling = Ceiling(memory_efficiency=float(1.0 / values[0]), staircase=table)
+    return ceiling, {"reads": float(np.median(spread)) if spread else 0.0}

@@ -1,0 +1,160 @@
+"""From names and options to objects: devices, calibrations, targets.
+
+Every function refuses what cannot be used with one sentence: the thing, the value, the reason, the next step.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from rooflinekit.calibration import Calibration, calibrated
+from rooflinekit.errors import ProfileError, RooflineError
+from rooflinekit.hardware import Hardware, machine, require_peak
+from rooflinekit.llm import Llm
+from rooflinekit.precision import Precision, precision
+from rooflinekit.profiles.library import find_hardware
+from rooflinekit.readers.models import find_llm
+from rooflinekit.target import Target
+from rooflinekit.transformer import Load
+from rooflinekit.work import Machine
+
+LOCAL_FILE = Path("rooflinekit-out/calibration.yaml")
+"""Where ``local`` is looked for, below the current folder; ``$ROOFLINEKIT_LOCAL`` overrides it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """A device with its ceilings and a target model on it."""
+
+    hardware: Hardware
+    machine: Machine
+    calibration: Calibration | None
+    target: Target
+
+
+def number(value: float, name: str, low: float, high: float, *, whole: bool = True) -> float:
+    """Check that a number of the user's is finite, within bounds and, unless told otherwise, whole."""
+    if not math.isfinite(value) or not low <= value <= high or (whole and value != round(value)):
+        kind = "a whole number" if whole else "a number"
+        raise RooflineError(f"{name} {value:g} is out of range; give {kind} from {low:g} to {high:g}")
+    return float(value)
+
+
+def local_file() -> Path:
+    """File of the ``local`` profile."""
+    return Path(os.environ.get("ROOFLINEKIT_LOCAL") or LOCAL_FILE)
+
+
+def load_device(name: str) -> tuple[Hardware, Calibration | None]:
+    """Find a device by name or file; a calibration that carries a profile is a device too.
+
+    Raises
+    ------
+    ProfileError
+        Unknown name, or a file with faults.
+    """
+    from rooflinekit.profiles.calibration_file import is_calibration, load_calibration
+
+    if name == "local":
+        path = local_file()
+        if not path.exists():
+            raise ProfileError(
+                f"no measured profile of this machine at {path}; make one with `rooflinekit demo`, or `rooflinekit "
+                f"bench` and `rooflinekit calibrate --base auto --out {path}`"
+            )
+        name = str(path)
+    if name.endswith((".yaml", ".yml")) and Path(name).is_file() and is_calibration(Path(name)):
+        calibration = load_calibration(Path(name))
+        return calibration.profile or find_hardware(calibration.base), calibration
+    return find_hardware(name), None
+
+
+def pick_calibration(spec: str, hardware: Hardware, own: Calibration | None) -> Calibration | None:
+    """Decide which calibration applies: ``auto``, ``datasheet`` or a file.
+
+    ``auto`` takes the one the device came with, else the shipped one for this profile, else none.
+    """
+    from rooflinekit.profiles.calibration_file import load_calibration, shipped_calibration
+
+    if spec == "datasheet":
+        return None
+    if spec == "auto":
+        return own or shipped_calibration(hardware.name)
+    found = load_calibration(Path(spec))
+    if found.base != hardware.name:
+        raise ProfileError(
+            f"calibration {spec} was fitted for {found.base}, not for {hardware.name}; use --hardware {found.base}"
+        )
+    return found
+
+
+def pick_precision(
+    llm: Llm, dtype: str, kv_dtype: str, hardware: Hardware, calibration: Calibration | None
+) -> Precision:
+    """Choose number formats; ``auto`` is the checkpoint's own, or the measured one on a measured machine."""
+    name = llm.dtype if dtype == "auto" else dtype
+    chosen = precision(name, kv_dtype)
+    if dtype == "auto" and hardware.peak and chosen.compute not in hardware.peak and hardware.name == "local":
+        # A CPU without bf16 units runs the model in the format it was measured in.
+        chosen = precision(calibration.dtype if calibration else next(iter(hardware.peak)), kv_dtype)
+    require_peak(hardware, chosen.compute)
+    return chosen
+
+
+def setup(
+    model: str | Llm,
+    hardware: str | Hardware,
+    *,
+    dtype: str = "auto",
+    kv_dtype: str = "auto",
+    tp: int = 1,
+    calibration: str = "auto",
+    routing_overlap: float = 0.0,
+) -> Setup:
+    """Resolve names into a machine and a target.
+
+    Parameters
+    ----------
+    model
+        Preset name, config.json (file or folder), or an :class:`~rooflinekit.llm.Llm`.
+    hardware
+        Profile name, YAML file, ``local``, or a :class:`~rooflinekit.hardware.Hardware`.
+    dtype, kv_dtype
+        Number formats, or ``auto``.
+    tp
+        Tensor-parallel ranks.
+    calibration
+        ``auto``, ``datasheet`` or a file.
+    routing_overlap
+        How much neighbouring tokens share experts (0..1).
+
+    Raises
+    ------
+    RooflineError
+        Anything that cannot be used, in one sentence.
+    """
+    number(tp, "--tp", 1, 1024)
+    number(routing_overlap, "--routing-overlap", 0, 1, whole=False)
+    llm = find_llm(model) if isinstance(model, str) else model
+    device, own = load_device(hardware) if isinstance(hardware, str) else (hardware, None)
+    chosen = pick_calibration(calibration, device, own)
+    numbers = pick_precision(llm, dtype, kv_dtype, device, chosen)
+    base = machine(device, tp)
+    ready = calibrated(base, chosen) if chosen is not None else base
+    return Setup(device, ready, chosen, Target(llm, numbers, tp, routing_overlap))
+
+
+def load_of(
+    batch: float, context: float, width: float = 1.0, *, prefill: bool = False, overlap: float = 0.0
+) -> Load:
+    """Check and collect what runs through a pass."""
+    return Load(
+        number(batch, "--batch", 1, 1e6),
+        number(context, "--context", 0, 1e8),
+        number(width, "--width", 1, 1e7),
+        prefill=prefill,
+        routing_overlap=overlap,
+    )

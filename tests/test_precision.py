@@ -1,0 +1,74 @@
+"""Number formats: bits with their scales, what computes, and unknown names."""
+
+import pytest
+
+from rooflinekit.errors import ModelError
+from rooflinekit.precision import FORMATS, KV_FORMATS, WEIGHT_ONLY, precision
+
+# Bytes of a weight by hand: payload plus scale over group.
+WEIGHT_BYTES = {
+    "fp32": 4.0,
+    "bf16": 2.0,
+    "fp16": 2.0,
+    "fp8": 1 + 4 / (128 * 128),
+    "int8": 1.0,
+    "w8a16": 1.0,
+    "w4a16": 0.5 + 2 / 128,
+    "nvfp4": 8 / 16 + 1 / 16,
+    "mxfp4": 16 / 32 + 1 / 32,
+}
+COMPUTE = {"fp32": "fp32", "bf16": "bf16", "fp16": "fp16", "fp8": "fp8", "int8": "int8", "w8a16": "bf16"} | {
+    "w4a16": "bf16",
+    "nvfp4": "fp4",
+    "mxfp4": "fp4",
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_bytes_of_a_weight_count_its_scales(name):
+    """nvfp4 is 9/16 byte a weight, not half: the scales are read too."""
+    assert precision(name).weight_bytes == pytest.approx(WEIGHT_BYTES[name], rel=1e-12)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_compute_format_is_that_of_the_matrix_unit(name):
+    """Weight-only formats dequantise first, so they compute in bf16."""
+    assert precision(name).compute == COMPUTE[name]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_quantised_checkpoints_keep_head_cache_and_activations(name):
+    """Only the linear layers' weights shrink unless another cache format is named."""
+    one = precision(name)
+    wide = 4.0 if name == "fp32" else 2.0
+    assert (one.head_bytes, one.kv_bytes, one.activation_bytes) == (wide, wide, wide)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("kv", KV_FORMATS)
+def test_the_cache_format_is_a_choice_of_its_own(name, kv):
+    """Naming a cache format changes the cache and nothing else."""
+    plain, chosen = precision(name), precision(name, kv)
+    assert chosen.kv_bytes == {"fp32": 4, "bf16": 2, "fp16": 2, "fp8": 1, "int8": 1}[kv]
+    assert (chosen.weight_bits, chosen.head_bits, chosen.compute) == (plain.weight_bits, plain.head_bits, plain.compute)
+
+
+@pytest.mark.parametrize("name", WEIGHT_ONLY)
+def test_the_weight_only_alternative_saves_as_many_bytes(name):
+    """What is named instead is no larger than one scale, and computes in bf16."""
+    other = precision(WEIGHT_ONLY[name])
+    assert other.compute == "bf16"
+    assert other.weight_bits == pytest.approx(precision(name).weight_bits, rel=0.1)
+
+
+@pytest.mark.parametrize(("name", "near"), [("bfloat16", "bf16"), ("FP8", "fp8"), ("int4", "int8"), ("w4a4", "w4a16")])
+def test_an_unknown_format_names_the_nearest(name, near):
+    """A misspelt format is refused with a suggestion."""
+    with pytest.raises(ModelError, match=near):
+        precision(name)
+
+
+def test_an_unknown_cache_format_is_refused():
+    """The cache has fewer formats than the weights."""
+    with pytest.raises(ModelError, match="KV cache format 'nvfp4'"):
+        precision("bf16", "nvfp4")
