@@ -69,11 +69,16 @@ def contest(
         Measured in every round with them (the read probe).
     cap
         Factor on the time limit of the session.
+    try_first
+        Whether a trial sorts out slow implementations; without it all are measured to the end.
     """
-    first = trial({_name(k): t for k, t in timers.items()}, session.limits, session.rng, session.clock)
     medians: dict[int, dict[str, float]] = {}
     for rows, kernel in timers:
-        medians.setdefault(rows, {})[kernel] = first[_name((rows, kernel))]
+        medians.setdefault(rows, {})[kernel] = 0.0
+    if try_first and any(len(kernels) > 1 for kernels in medians.values()):
+        first = trial({_name(k): t for k, t in timers.items()}, session.limits, session.rng, session.clock)
+        for rows, kernel in timers:
+            medians[rows][kernel] = first[_name((rows, kernel))]
     close = [(r, k) for r, k in timers if medians[r][k] <= CLOSE * min(medians[r].values())]
     chosen = {_name(key): timers[key] for key in close}
     extra = dict(beside or {})

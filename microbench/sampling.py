@@ -117,14 +117,12 @@ def run_rounds(
         order = sorted({*open_cases, *(always & timers.keys())})
         rng.shuffle(order)
         for name in order:
-            # A machine that is never quiet stretches every sample: past three caps even the first rounds end.
-            late = clock() - start >= limits.cap_s * (1 if number >= limits.rounds else 3)
+            # A machine that is never quiet stretches every sample: past two caps even the first rounds end.
+            late = clock() - start >= limits.cap_s * (1 if number >= limits.rounds else 2)
             if late and series[name].by_round:
                 continue
             series[name].by_round[number] = timers[name].batch()
-        if clock() - start >= limits.cap_s and number + 1 >= limits.rounds:
-            break
-        if clock() - start >= 3 * limits.cap_s:
+        if clock() - start >= limits.cap_s * (1 if number + 1 >= limits.rounds else 2):
             break
     return series
 
@@ -139,7 +137,7 @@ def trial(
 
     Disturbed samples only ever read too long, so a case without a clean sample is judged by its quickest.
     """
-    few = replace(limits, rounds=limits.trial_rounds, most_rounds=limits.trial_rounds)
+    few = replace(limits, rounds=limits.trial_rounds, most_rounds=limits.trial_rounds, cap_s=limits.cap_s / 4)
     found = run_rounds(timers, few, rng, clock=clock)
     return {
         name: one.median_s if any(s.clean is not False for s in one.samples) else min(one.kept_s)
@@ -203,7 +201,8 @@ def doubts(one: Series, limits: Limits) -> tuple[str, ...]:
     if one.clean_share < 0.5:
         found.append(f"contended: {one.clean_share:.0%} of the samples clean, trust ratios only")
         slices = one.median_s / SLICE_S
-        if slices > 0.97 and abs(slices - round(slices)) < 0.03 * round(slices) and one.half_width < 0.05:
+        # Beyond a few slices every time is near a multiple of one.
+        if 0.9 < slices < 8.5 and abs(slices - round(slices)) < 0.05 and one.half_width < 0.05:
             found.append(f"scheduler slice: the time is {round(slices)} x 4 ms, not that of the kernel")
     split = modes(one.kept_s)
     if split is not None:

@@ -20,7 +20,6 @@ from rooflinekit.microbench.sampling import Limits
 from rooflinekit.microbench.session import Session, Sweep
 from rooflinekit.units import render
 
-
 LARGE_READ = 8e6
 """Reads that are long enough to tell a bandwidth (B)."""
 

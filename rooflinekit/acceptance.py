@@ -7,6 +7,7 @@ accepted; the *acceptance length* A counts the tokens a round emits, bonus token
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -189,7 +190,7 @@ class Survival:
     def expected(self, k: Real) -> Real:
         """``1 + S_1 + ... + S_K`` for whole K up to the measured positions."""
         wanted = np.asarray(k)
-        if np.any(wanted > len(self.values)) or np.any(wanted != np.round(wanted)):
+        if np.any((wanted < 0) | (wanted > len(self.values)) | (wanted != np.round(wanted))):
             raise AcceptanceError(
                 f"acceptance was measured for K = 1..{len(self.values)}, not for K = {np.max(wanted):g}; "
                 "lower --max-k or measure with more drafted tokens"
@@ -220,6 +221,8 @@ def from_conditional(rates: Sequence[float], rounds: int | None = None) -> Survi
     >>> from_conditional([0.8, 0.5]).values
     (0.8, 0.4)
     """
+    if not all(0.0 <= rate <= 1.0 for rate in rates):
+        raise AcceptanceError(f"conditional rates {list(rates)} are not all in 0..1; give probabilities")
     return Survival(tuple(np.cumprod(np.asarray(rates, dtype=float)).tolist()), rounds)
 
 
@@ -230,12 +233,12 @@ def from_histogram(counts: Sequence[float]) -> Survival:
     (0.8, 0.5)
     """
     total = float(sum(counts))
-    if len(counts) < 2 or total <= 0 or min(counts) < 0:
+    if len(counts) < 2 or not 0 < total < math.inf or min(counts) < 0:
         raise AcceptanceError(
             f"histogram {list(counts)} needs counts for 0, 1, ... accepted drafts, none negative and not all zero"
         )
     tail = np.cumsum(np.asarray(counts, dtype=float)[::-1])[::-1]
-    return Survival(tuple((tail[1:] / total).tolist()), round(total))
+    return Survival(tuple((tail[1:] / tail[0]).tolist()), round(total))
 
 
 def from_length(acceptance_length: float, measured_k: int) -> Constant:

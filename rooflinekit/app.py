@@ -225,7 +225,7 @@ def validate_files(files: Sequence[Path], calibration: Path) -> Report:
     chosen = load_calibration(calibration)
     hardware = chosen.profile or find_hardware(chosen.base)
     _, cases = load_measurements(files)
-    return validate_cases(cases, calibrated(machine(hardware), chosen), set(chosen.used), find_llm)
+    return validate_cases(cases, calibrated(machine(hardware), chosen), chosen, find_llm)
 
 
 def validate_suite(name: str) -> Report:

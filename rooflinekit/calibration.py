@@ -39,6 +39,9 @@ class Fit:
         Cases fitted.
     standard_errors
         By parameter, relative (log space).
+    follows_bandwidth
+        Whether times moved with the bandwidth of the moment (shared machines); if not, the run's
+        bandwidth counts for all cases.
     held_out, held_out_ratio
         Error of times, and of ratios T(rows)/T(1), on held-out cases; ``None`` where none were held out.
     """
@@ -49,6 +52,7 @@ class Fit:
     form: str
     n: int
     standard_errors: Mapping[str, float] = field(default_factory=dict)
+    follows_bandwidth: bool = True
     held_out: HeldOut | None = None
     held_out_ratio: HeldOut | None = None
 

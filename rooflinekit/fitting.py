@@ -17,7 +17,7 @@ from rooflinekit.calibration import Calibration, Fit
 from rooflinekit.errors import CalibrationError
 from rooflinekit.forms import errors, fit_p_norm, fit_staircase, predicted_s, stacked
 from rooflinekit.hardware import Hardware, machine
-from rooflinekit.measurement import Measurement, Run, fold
+from rooflinekit.measurement import Measurement, Run, fold, without_drift
 from rooflinekit.work import ANY, Ceiling, Machine, work_time_s
 
 FITTED_KINDS = ("linear", "attention", "experts")
@@ -84,20 +84,36 @@ def fit_kind(cases: Sequence[Measurement], base: Machine) -> tuple[Fit, list[Mea
         raise CalibrationError(
             f"only {len(inside)} usable {kind} cases in {dtype}, 4 are needed; measure with a larger --budget"
         )
-    scores = {form: _cross_error(inside, base, tile) for form, tile in _candidates(kind, inside).items()}
-    formula = min((form for form in scores if form != "staircase"), key=scores.__getitem__)
-    chosen = "staircase" if scores.get("staircase", np.inf) < PARSIMONY * scores[formula] else formula
+    moving = any(case.bandwidth_factor != 1.0 for case in inside)
+    follows = moving and _best(inside, base)[1] < _best(without_drift(inside), base)[1]
+    if not follows:
+        cases, inside, outside = (without_drift(some) for some in (cases, inside, outside))
+    chosen = _best(inside, base)[0]
     ceiling, standard = _fit_form(inside, base, _candidates(kind, inside)[chosen])
-    fit = Fit(kind=kind, dtype=dtype, ceiling=ceiling, form=chosen, n=len(inside), standard_errors=standard)
+    fit = Fit(
+        kind=kind,
+        dtype=dtype,
+        ceiling=ceiling,
+        form=chosen,
+        n=len(inside),
+        standard_errors=standard,
+        follows_bandwidth=follows,
+    )
     if outside:
         _, measured = stacked(outside)
         fit = replace(fit, held_out=errors(predicted_s(outside, base, ceiling), measured))
-        pairs = ratio_pairs(cases, outside, base, ceiling)
-        if pairs:
-            fit = replace(
-                fit, held_out_ratio=errors(np.array([p for p, _ in pairs]), np.array([m for _, m in pairs]))
-            )
+        pairs = np.array(ratio_pairs(cases, outside, base, ceiling))
+        if pairs.size:
+            fit = replace(fit, held_out_ratio=errors(pairs[:, 0], pairs[:, 1]))
     return fit, inside
+
+
+def _best(cases: Sequence[Measurement], base: Machine) -> tuple[str, float]:
+    """Form with the least leave-one-shape-out error, and that error; a staircase must win clearly."""
+    scores = {form: _cross_error(cases, base, tile) for form, tile in _candidates(cases[0].kind, cases).items()}
+    formula = min((form for form in scores if form != "staircase"), key=scores.__getitem__)
+    chosen = "staircase" if scores.get("staircase", np.inf) < PARSIMONY * scores[formula] else formula
+    return chosen, scores[chosen]
 
 
 def ratio_pairs(
@@ -120,15 +136,27 @@ def _is_single(case: Measurement) -> bool:
     return bool(case.shape.get("rows", case.shape.get("width")) == 1)
 
 
-def usable(cases: Sequence[Measurement], base: Machine) -> tuple[list[Measurement], Counter[str]]:
+def usable(cases: Sequence[Measurement], roof: Machine) -> tuple[list[Measurement], Counter[str]]:
     """Leave out times that no machine of this bandwidth and peak can reach, and count them."""
     kept, reasons = [], Counter[str]()
     for case in cases:
-        if float(work_time_s(case.work, replace(base, ceilings={}))) > IMPOSSIBLE * case.median_s:
+        if float(work_time_s(case.work, roof)) > IMPOSSIBLE * case.median_s:
             reasons["faster than the roof"] += 1
         else:
             kept.append(case)
     return kept, reasons
+
+
+def fastest_roof(base: Machine, cases: Sequence[Measurement]) -> Machine:
+    """The plain roofline at the highest bandwidth and rate that any single sample of the run reached."""
+    bandwidth = float(np.max(base.bandwidth_bytes_per_s))
+    peaks = {dtype: float(np.max(peak)) for dtype, peak in base.peak_flop_per_s.items()}
+    for case in cases:
+        if case.kind == "read":
+            bandwidth = max(bandwidth, case.bytes / min(case.samples_s))
+        if case.kind == "compute":
+            peaks[case.dtype] = max(peaks.get(case.dtype, 0.0), case.flops / min(case.samples_s))
+    return replace(base, bandwidth_bytes_per_s=bandwidth, peak_flop_per_s=peaks, ceilings={})
 
 
 def launch_fit(cases: Sequence[Measurement], dtype: str) -> Fit | None:
@@ -173,12 +201,13 @@ def calibrate_cases(
             f"the files are of different devices ({', '.join(sorted(names))}); fit one at a time"
         )
     base = machine(hardware)
+    roof = fastest_roof(base, cases)
     fits: list[Fit] = []
     used: list[str] = []
     left_out = Counter[str]()
     measured_kinds = sorted({(c.kind, c.dtype) for c in cases if c.kind in FITTED_KINDS})
     for kind, dtype in measured_kinds:
-        kept, reasons = usable([c for c in cases if (c.kind, c.dtype) == (kind, dtype)], base)
+        kept, reasons = usable([c for c in cases if (c.kind, c.dtype) == (kind, dtype)], roof)
         left_out += reasons
         if kept:
             fit, inside = fit_kind(kept, base)

@@ -52,20 +52,30 @@ def stacked(cases: Sequence[Measurement]) -> tuple[Work, Floats]:
     return work, np.array([case.median_s for case in cases])
 
 
+def at_the_time(machine: Machine, cases: Sequence[Measurement]) -> Machine:
+    """The machine with the bandwidth it had when each case was measured (an entry per case)."""
+    factors = np.array([case.bandwidth_factor for case in cases])
+    return replace(machine, bandwidth_bytes_per_s=machine.bandwidth_bytes_per_s * factors)
+
+
 def with_ceiling(base: Machine, kind: str, dtype: str, ceiling: Ceiling) -> Machine:
     """The machine with one ceiling exchanged."""
     return replace(base, ceilings={**base.ceilings, (kind, dtype): ceiling})
 
 
 def predicted_s(cases: Sequence[Measurement], base: Machine, ceiling: Ceiling) -> Floats:
-    """Times of cases under a ceiling (s)."""
+    """Times of cases under a ceiling, at the bandwidth of their moment (s)."""
     work, _ = stacked(cases)
-    return np.asarray(work_time_s(work, with_ceiling(base, work.kind, work.dtype, ceiling)))
+    there = at_the_time(base, cases)
+    return np.asarray(work_time_s(work, with_ceiling(there, work.kind, work.dtype, ceiling)))
 
+
+UNHELD = 2.0
+"""A relative standard error above this says that the data do not hold the parameter."""
 
 _START = np.log([2e-6, 0.7, 0.7, 2.0])
 _LOW = np.log([1e-9, 0.02, 0.005, 1.0])
-_HIGH = np.log([2e-3, 1.0, 1.3, 16.0])
+_HIGH = np.log([2e-3, 1.1, 1.3, 16.0])
 
 
 def fit_p_norm(
@@ -73,7 +83,7 @@ def fit_p_norm(
 ) -> tuple[Ceiling, dict[str, float]]:
     """Fit t0, both efficiencies and the sharpness of the knee, robustly, to logarithms of times.
 
-    Physical bounds: memory efficiency at most 1, compute efficiency at most 1.3 (rated clocks of
+    Physical bounds: memory efficiency at most 1.1 (a read probe is a lower bound), compute efficiency at most 1.3 (rated clocks of
     consumer cards are minimums), p between 1 (terms add) and 16 (a sharp roofline). Where the machine
     publishes no peak for the format, only t0 and the memory efficiency can be told.
 
@@ -85,6 +95,7 @@ def fit_p_norm(
     from scipy.optimize import least_squares  # noqa: PLC0415 - 0.5 s that predicting need not pay
 
     work, measured = stacked(cases)
+    there = at_the_time(base, cases)
 
     def ceiling_of(x: Floats) -> Ceiling:
         t0, memory, compute, p = np.exp(x)
@@ -97,7 +108,7 @@ def fit_p_norm(
         )
 
     def residuals(x: Floats) -> Floats:
-        trial = with_ceiling(base, work.kind, work.dtype, ceiling_of(x))
+        trial = with_ceiling(there, work.kind, work.dtype, ceiling_of(x))
         return np.log(np.asarray(work_time_s(work, trial)) / measured)
 
     found = [
@@ -111,21 +122,23 @@ def fit_p_norm(
         for shift in (0.0, np.array([-3.0, 0.2, 0.3, 0.8]), np.array([2.0, -0.5, -1.0, -0.5]))
     ]
     best = min(found, key=lambda result: float(result.cost))
-    return ceiling_of(best.x), _standard_errors(best.jac, best.fun)
+    return ceiling_of(best.x), _standard_errors(best.x, best.jac, best.fun)
 
 
-def _standard_errors(jacobian: Floats, residuals: Floats) -> dict[str, float]:
+def _standard_errors(x: Floats, jacobian: Floats, residuals: Floats) -> dict[str, float]:
+    """Relative standard errors; a parameter at its bound, or that the data do not hold, has none."""
     freedom = max(1, len(residuals) - jacobian.shape[1])
     covariance = np.linalg.pinv(jacobian.T @ jacobian) * float(residuals @ residuals) / freedom
     values = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     names = ("t0", "memory_efficiency", "compute_efficiency", "p")
-    return {name: float(value) for name, value in zip(names, values, strict=True)}
+    inside = (x > _LOW + 1e-3) & (x < _HIGH - 1e-3) & (values < UNHELD)
+    return {name: float(v) for name, v, ok in zip(names, values, inside, strict=True) if ok}
 
 
 def fit_staircase(cases: Sequence[Measurement], base: Machine) -> tuple[Ceiling, dict[str, float]]:
     """Take the cost in reads of the weights at each measured row count, as a table over all shapes."""
     work, measured = stacked(cases)
-    reads = measured / (np.asarray(work.bytes) / base.bandwidth_bytes_per_s)
+    reads = measured / (np.asarray(work.bytes) / at_the_time(base, cases).bandwidth_bytes_per_s)
     rows = np.asarray(work.rows)
     grid = np.unique(rows)
     values = np.array([np.median(reads[rows == r]) for r in grid])

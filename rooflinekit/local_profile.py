@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 
 from rooflinekit.errors import CalibrationError
 from rooflinekit.evidence import Cited
@@ -18,9 +19,8 @@ def _cited(run: Run, key: str) -> Cited | None:
 def local_profile(runs: Sequence[Run], cases: Sequence[Measurement]) -> Hardware:
     """Profile ``local``: bandwidth and peaks are those of the probes, the rest are device facts.
 
-    The bandwidth is the best median of the read probes, the peak of a format the best median of its
-    compute probes. A matrix product that streams its weights faster than every read probe raises the
-    bandwidth to its own: a probe is a lower bound.
+    The bandwidth is the median over the read probes (one beside each sweep), because a shared machine's
+    bandwidth moves; the peak of a format is the best median of its compute probes.
 
     Raises
     ------
@@ -28,18 +28,14 @@ def local_profile(runs: Sequence[Run], cases: Sequence[Measurement]) -> Hardware
         No read probe or no memory size was recorded.
     """
     run = runs[0]
-    rates = {
-        case.id: case.bytes / case.median_s
-        for case in cases
-        if case.kind in ("read", "linear") and case.bytes
-    }
+    rates = [case.bytes / case.median_s for case in cases if case.kind == "read"]
     capacity = _cited(run, "capacity_bytes")
-    if not any(case.kind == "read" for case in cases) or capacity is None:
+    if not rates or capacity is None:
         raise CalibrationError(
             "the measurements hold no read probe or no memory size, so no profile can be made of them; "
             "measure again, or name a shipped profile with --base"
         )
-    fastest = max(rates, key=rates.__getitem__)
+    reference = f"median of {len(rates)} read probes, run {run.id} ({min(rates) / 1e9:.3g}-{max(rates) / 1e9:.3g} GB/s)"
     peaks: dict[str, Cited] = {}
     for case in cases:
         rate = case.flops / case.median_s
@@ -51,7 +47,7 @@ def local_profile(runs: Sequence[Run], cases: Sequence[Measurement]) -> Hardware
         vendor=str(run.device.get("vendor", "unknown")),
         architecture=str(run.device.get("architecture", run.device.get("kind", "unknown"))),
         capacity=capacity,
-        bandwidth=Cited(rates[fastest], "measured", f"fastest read, case {fastest}"),
+        bandwidth=Cited(median(rates), "measured", reference),
         peak=peaks,
         l2=_cited(run, "llc_bytes"),
         units=_cited(run, "units"),

@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -83,6 +83,9 @@ class Measurement:
         Largest relative deviation from a float64 reference (correctness gate).
     warnings
         Doubts, as text.
+    bandwidth_factor
+        Memory bandwidth while the case was measured over that of the whole run (:func:`with_drift`); 1
+        where it is not known to move. Not in the file: it follows from the read probes there.
     """
 
     id: str
@@ -102,6 +105,7 @@ class Measurement:
     ratio: tuple[float, ...] = ()
     error: float = 0.0
     warnings: tuple[str, ...] = ()
+    bandwidth_factor: float = 1.0
 
     @property
     def bytes(self) -> float:
@@ -187,7 +191,9 @@ def fold(text: str) -> float:
 def to_line(record: Run | Measurement) -> str:
     """Write a run or a case as one line of JSON."""
     kind = "run" if isinstance(record, Run) else "case"
-    return json.dumps({"record": kind, "schema": SCHEMA, **asdict(record)}, separators=(",", ":"))
+    data = asdict(record)
+    data.pop("bandwidth_factor", None)
+    return json.dumps({"record": kind, "schema": SCHEMA, **data}, separators=(",", ":"))
 
 
 def load(path: Path) -> tuple[list[Run], list[Measurement]]:
@@ -222,7 +228,35 @@ def load(path: Path) -> tuple[list[Run], list[Measurement]]:
         _append(record, f"{path}:{number}", runs, cases)
     if not runs:
         raise ProfileError(f"{path}: no run record; give a file that `rooflinekit bench` wrote")
-    return runs, cases
+    return runs, with_drift(runs, cases)
+
+
+def with_drift(runs: Sequence[Run], cases: Sequence[Measurement]) -> list[Measurement]:
+    """Note the bandwidth of the moment at each case, by the read probe that ran in the same rounds.
+
+    A virtual CPU shares its memory with neighbours, and the bandwidth moves by tens of per cent between
+    sweeps: a time means something only beside a read of the same moment. Accelerators are not shared, and
+    their small probes are launch-bound, so their cases keep the factor 1.
+    """
+    shared = {run.id for run in runs if run.device.get("kind") == "cpu"}
+    rates: dict[str, float] = {}
+    for case in cases:
+        run, _, _ = case.id.partition("/")
+        if case.kind == "read" and "beside" in case.shape and run in shared:
+            rates[f"{run}/{case.shape['beside']}/"] = case.bytes / case.median_s
+    if not rates:
+        return list(cases)
+    usual = median(rates.values())
+
+    def factor(case: Measurement) -> float:
+        return next((rate / usual for start, rate in rates.items() if case.id.startswith(start)), 1.0)
+
+    return [replace(case, bandwidth_factor=factor(case)) for case in cases]
+
+
+def without_drift(cases: Iterable[Measurement]) -> list[Measurement]:
+    """The cases as if the bandwidth had not moved."""
+    return [replace(case, bandwidth_factor=1.0) for case in cases]
 
 
 def _append(record: Any, where: str, runs: list[Run], cases: list[Measurement]) -> None:

@@ -36,6 +36,8 @@ class Prediction:
 
     Attributes
     ----------
+    prefill
+        Whether the rows are a prompt.
     step_s, decode_s
         This step, host included; the device time of a plain step of the same batch and context (s).
     verify_ratio
@@ -66,6 +68,7 @@ class Prediction:
     batch: float
     context: float
     width: float
+    prefill: bool
     tp: int
     step_s: float
     decode_s: float
@@ -175,12 +178,14 @@ def expected_error(calibration: Calibration | None, lines: tuple[Line, ...], dty
 def evidence_of(machine: Machine, calibration: Calibration | None, works: tuple[Work, ...]) -> dict[str, Any]:
     """Weakest kind of evidence behind a result, the kind by term, and what no calibration covers."""
     used = {f"peak {work.dtype}" for work in works}
+    without = {w.kind for w in works if calibration is None or calibration.fit(w.kind, w.dtype) is None}
+    fitted = any(work.kind not in without for work in works)
     kinds: dict[str, Kind] = {
-        term: kind for term, kind in machine.evidence.items() if not term.startswith("peak ") or term in used
+        term: kind
+        for term, kind in machine.evidence.items()
+        if (not term.startswith("peak ") or term in used) and (term != "ceilings" or fitted)
     }
-    covered = {fit.kind for fit in calibration.fits} if calibration else set()
-    without = sorted({work.kind for work in works} - covered)
-    return {"weakest": weakest(kinds.values()), "by_term": kinds, "without_calibration": without}
+    return {"weakest": weakest(kinds.values()), "by_term": kinds, "without_calibration": sorted(without)}
 
 
 def predict_step(
@@ -228,6 +233,7 @@ def predict_step(
         batch=batch,
         context=context,
         width=float(load.width),
+        prefill=load.prefill,
         tp=tp,
         step_s=device_s + host_s,
         decode_s=decode_s,

@@ -169,6 +169,6 @@ def _reduced(length: Real, shape: tuple[int, ...]) -> Real:
     values = np.asarray(length)
     if not values.ndim:
         return float(values)
-    padded = (1,) * (values.ndim - len(shape)) + shape
+    padded = ((1,) * values.ndim + shape)[-values.ndim :]
     axes = tuple(i for i, size in enumerate(values.shape) if size != 1 and padded[i] == 1)
     return values.mean(axis=axes, keepdims=True) if axes else values

@@ -105,7 +105,7 @@ def attention_work(block: Block, load: Load, precision: Precision, tp: int) -> W
         "attention",
         "attention",
         _attention_dtype(precision),
-        load.width * spec.heads / spec.kv_heads,
+        load.width * heads / spec.kv_heads_per_rank(tp),
         flops=count * 4.0 * load.batch * heads * spec.head_dim * pairs,
         kv_bytes=count * load.batch * positions * spec.kv_elements(tp) * precision.kv_bytes,
         activation_bytes=count * load.rows * 2 * heads * spec.head_dim * precision.activation_bytes,

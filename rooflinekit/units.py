@@ -7,12 +7,13 @@ the only place that translates. 1 GB is 1e9 bytes; GiB is accepted because vendo
 
 from __future__ import annotations
 
+import math
 import re
 
 from rooflinekit.errors import UnitError
 
 PREFIX_EXPONENT = {"": 0, "K": 3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-SMALL_EXPONENT = {"": 0, "m": -3, "u": -6, "µ": -6, "n": -9}
+SMALL_EXPONENT = {"": 0, "m": -3, "u": -6, "\u00b5": -6, "\u03bc": -6, "n": -9}
 BINARY_EXPONENT = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40}
 
 EXAMPLES = {
@@ -70,7 +71,7 @@ def parse(text: str, unit: str) -> float:
     if not given and unit:
         raise UnitError(f"{text!r} has no unit; write it like '{EXAMPLES[unit]}'")
     value = _with_unit(number, given, unit)
-    if value is None:
+    if value is None or math.isinf(value):
         raise UnitError(f"{text!r} is not in {unit or 'a plain number'}; write it like '{EXAMPLES[unit]}'")
     return value
 
@@ -109,11 +110,12 @@ def render(value: float, unit: str, digits: int = 4) -> str:
     if not unit:
         return f"{value:.{digits}g}"
     small = unit == "s"
+    digits = 3 if small else digits
     steps = {0: "", -3: "m", -6: "u", -9: "n"} if small else {0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P"}
     exponent = 0
     for step in sorted(steps):
-        if abs(value) >= 0.9995 * 10.0**step or (not value and not step):
+        if abs(value) >= (1 - 0.5 * 10.0**-digits) * 10.0**step or (not value and not step):
             exponent = step
     if small and value and abs(value) < 1e-9:
         exponent = -9
-    return f"{value / 10.0**exponent:.{digits if not small else 3}g} {steps[exponent]}{unit}"
+    return f"{value / 10.0**exponent:.{digits}g} {steps[exponent]}{unit}"

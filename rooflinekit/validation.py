@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from rooflinekit.calibration import Calibration
 from rooflinekit.forms import Floats, errors
 from rooflinekit.llm import Llm
 from rooflinekit.measurement import Measurement
@@ -114,7 +115,10 @@ def step_time_s(case: Measurement, machine: Machine, llm: Llm) -> float:
 
 
 def compare(
-    cases: Sequence[Measurement], machine: Machine, used: Collection[str], find_llm: Callable[[str], Llm]
+    cases: Sequence[Measurement],
+    machine: Machine,
+    calibration: Calibration,
+    find_llm: Callable[[str], Llm],
 ) -> list[Compared]:
     """Predict every case that was not fitted, and its ratio to the one-row case of the same shape.
 
@@ -124,17 +128,21 @@ def compare(
         Measured cases.
     machine
         Calibrated machine.
-    used
-        Ids that the calibration was fitted on; they are refused here.
+    calibration
+        What it was calibrated with; the cases it was fitted on are refused here.
     find_llm
         Finds a model by the name a ``step`` case carries.
     """
+    used = set(calibration.used)
     times: dict[str, float] = {}
     for case in cases:
+        fit = calibration.fit("linear" if case.kind == "step" else case.kind, case.dtype)
+        factor = case.bandwidth_factor if fit is None or fit.follows_bandwidth else 1.0
+        there = replace(machine, bandwidth_bytes_per_s=machine.bandwidth_bytes_per_s * factor)
         if case.kind in ("linear", "attention"):
-            times[case.id] = float(work_time_s(case.work, machine))
+            times[case.id] = float(work_time_s(case.work, there))
         elif case.kind == "step":
-            times[case.id] = step_time_s(case, machine, find_llm(str(case.shape["model"])))
+            times[case.id] = step_time_s(case, there, find_llm(str(case.shape["model"])))
     single = {
         c.shape_key: c for c in cases if c.id in times and c.shape.get("rows", c.shape.get("width")) == 1
     }
@@ -185,11 +193,15 @@ def _band(suite: str, label: str, compared: Sequence[Compared], tolerance: float
 
 
 def validate_cases(
-    cases: Sequence[Measurement], machine: Machine, used: Collection[str], find_llm: Callable[[str], Llm]
+    cases: Sequence[Measurement],
+    machine: Machine,
+    calibration: Calibration,
+    find_llm: Callable[[str], Llm],
 ) -> Report:
     """Validate a calibrated machine against the measurements its calibration did not use."""
-    compared = compare(cases, machine, used, find_llm)
+    compared = compare(cases, machine, calibration, find_llm)
     shares = [case.clean_share for case in cases if case.clean]
+    used = set(calibration.used)
     return Report(
         bands=tuple(bands_of(compared)),
         cases=tuple(compared),

@@ -17,7 +17,7 @@ from rooflinekit.work import Ceiling, Machine, Staircase, Work
 # ROOFLINEKIT_HYPOTHESIS=search many more, and new ones each time.
 _QUIET = [HealthCheck.too_slow, HealthCheck.filter_too_much]
 settings.register_profile("repo", deadline=None, max_examples=50, derandomize=True, suppress_health_check=_QUIET)
-settings.register_profile("search", deadline=None, max_examples=1500, suppress_health_check=_QUIET)
+settings.register_profile("search", deadline=None, max_examples=300, suppress_health_check=_QUIET)
 settings.load_profile(os.environ.get("ROOFLINEKIT_HYPOTHESIS", "repo"))
 
 DTYPES = ("bf16", "fp16", "fp32", "fp8", "int8", "fp4")

@@ -16,7 +16,7 @@ SKIPPED = {"build", "dist", "node_modules", "__pycache__", "rooflinekit-out"}
 THEORY = ROOT / "docs" / "theory.md"
 
 _FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
-_ARROW = re.compile(r"^(?P<code>[^#\s].*?)\s*#\s*->\s*(?P<value>.+?)\s*$")
+_ARROW = re.compile(r"^(?P<code>.*?)\s*#\s*->\s*(?P<value>[^\n]+?)\s*$", re.DOTALL)
 _LINK = re.compile(r"(?<!\!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -103,7 +103,9 @@ def test_a_wrong_value_is_found():
     assert list(run_block(1, "1 + 1  # -> 3\n", {}, "page")) == ["page:1: 1 + 1 is 2, the page says 3"]
 
 
-@pytest.mark.parametrize("command", [line for _, code in blocks(THEORY, "console") for line in code.splitlines()])
+@pytest.mark.parametrize(
+    "command", [line for _, code in blocks(THEORY, "console") for line in code.splitlines()]
+)
 def test_shell_lines_of_the_theory_page_run(command, capsys):
     from rooflinekit.cli import run
 

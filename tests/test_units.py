@@ -38,7 +38,7 @@ def test_binary_prefixes_are_powers_of_two(prefix, power, unit):
 def test_every_prefix_of_the_tables_is_tested_here():
     """A new prefix must come with its exact value in this file."""
     assert set(PREFIX_EXPONENT) == {"", "k", "K", "M", "G", "T", "P", "E"}
-    assert set(SMALL_EXPONENT) == {"", "m", "u", "µ", "n"}
+    assert set(SMALL_EXPONENT) == {"", "m", "u", "\u00b5", "\u03bc", "n"}
     assert set(BINARY_EXPONENT) == {"Ki", "Mi", "Gi", "Ti"}
 
 
@@ -130,3 +130,22 @@ def test_rendered_times_are_between_one_and_a_thousand(value):
 def test_zero_is_zero(unit):
     """Zero has no prefix."""
     assert render(0.0, unit).split()[0] == "0"
+
+
+@pytest.mark.parametrize(("value", "unit"), [(999.7e9, "B/s"), (999.9e-6, "s"), (999.6, "B")])
+def test_just_below_a_prefix_is_still_at_least_one(value, unit):
+    """The last half per mille before a prefix is shown as the rounded one, not as 0.9997."""
+    assert 1.0 <= float(render(value, unit).split()[0]) < 1000.0
+
+
+@pytest.mark.parametrize("text", ["20 \u03bcs", "20 \u00b5s"])
+def test_both_characters_for_micro_are_read(text):
+    """The micro sign and the Greek letter look the same; keyboards give either."""
+    assert parse(text, "s") == 2e-05
+
+
+@pytest.mark.parametrize("text", ["1e400 GB", "9e308 GB"])
+def test_a_number_past_the_floats_is_refused(text):
+    """An overflow would become infinity, which no formula survives."""
+    with pytest.raises(UnitError):
+        parse(text, "B")

@@ -25,7 +25,6 @@ from rooflinekit.precision import precision
 
 COMPOSITION = 5e-2
 """Deviation between widths above which a step is doubted: rounding of all layers, no more (ratio)."""
-TRIAL_LAYERS = 4
 READ_BYTES = 128_000_000
 
 
@@ -112,19 +111,15 @@ class StepModel:
         mask = make_mask(torch, width, self.context + width, model.heads // model.kv_heads, x)
         return Inputs(x, angles.cos().to(x.dtype), angles.sin().to(x.dtype), mask)
 
-    def body(self, inputs: Inputs, kernels: Kernels, depth: int | None = None) -> Any:
-        """Run the first layers, all by default."""
+    def step(self, inputs: Inputs, kernels: Kernels) -> Any:
+        """Run all layers and the LM head; returns the logits (width x vocabulary)."""
         x, linear = inputs.x, kernels.linear.call
         silu = self.session.torch.nn.functional.silu
-        for layer in self.layers[:depth]:
+        for layer in self.layers:
             x = x + self._attend(layer, self._norm(x), inputs, kernels)
             gate, up = linear(self._norm(x), layer.weights["gate_up"]).chunk(2, -1)
             x = x + linear(silu(gate) * up, layer.weights["down"])
-        return x
-
-    def step(self, inputs: Inputs, kernels: Kernels) -> Any:
-        """Run all layers and the LM head; returns the logits (width x vocabulary)."""
-        return kernels.linear.call(self._norm(self.body(inputs, kernels)), self.head)
+        return linear(self._norm(x), self.head)
 
     def _norm(self, x: Any) -> Any:
         return self.session.torch.nn.functional.rms_norm(x, (x.shape[-1],))
@@ -185,46 +180,39 @@ class StepSweep:
         if built.error > TOLERANCE[self.dtype]:
             session.wrong.append(f"{self.name}: {kernel.name} was wrong ({built.error:.2g}); not recorded")
             return
-        timers, errors = {}, {}
         chosen = self._choose(session, built, linears)
-        for width, (name, kernels, error) in chosen.items():
-            inputs = built.inputs(width)
-            errors[width] = error
-            timers[width, name] = session.device.timer(_bound(built, inputs, kernels), 1)
-        if not timers:
+        if not chosen:
             return
-        warnings = self._composition(built, {w: kernels for w, (_, kernels, _) in chosen.items()})
+        errors = {width: max(error, built.error) for width, _, _, error in chosen}
+        timers = {
+            (width, name): session.device.timer(_bound(built, built.inputs(width), kernels), 1)
+            for width, name, kernels, _ in chosen
+        }
+        warnings = self._composition(built, {width: kernels for width, _, kernels, _ in chosen})
         # Each read comes after a whole step, so that it finds its buffers cold.
         buffers = session.rotation((READ_BYTES // 4,), "fp32", 2)
         beside = {"read": session.read_timer(buffers.tensors)}
         # A step is long: the rounds that make a median take longer than those of a layer.
-        outcome = contest(session, timers, beside, cap=2.0)
+        outcome = contest(session, timers, beside, cap=3.0, try_first=False)
         probe = beside_case(session, self.name, self.dtype, READ_BYTES, buffers.nbytes)
         yield session.record(probe, outcome.series["read"])
         for width, name in outcome.best.items():
-            case = self._case(width, name, max(errors[width], built.error), warnings)
+            case = self._case(width, name, outcome.medians[width], errors[width], warnings)
             yield session.record(case, outcome.winner(width), outcome.ratio(width))
 
     def _choose(
         self, session: Session, built: StepModel, linears: tuple[LinearKernel, ...]
-    ) -> dict[int, tuple[str, Kernels, float]]:
-        """Choose attention, then linear, of each width by trials on the model's own memory."""
-        chosen = {}
+    ) -> list[tuple[int, str, Kernels, float]]:
+        """List what competes at each width: its quickest attention with every linear of this layout."""
+        chosen = []
         for width in self.widths:
             best = self._attention(session, built, width)
             if best is None:
                 session.wrong.append(f"{self.name}/width={width}: no attention was right; not recorded")
                 continue
             name, attention, error = best
-            inputs = built.inputs(width)
-            able = {k.name: k for k in linears if k.layout == built.kernel.layout and k.takes(width)}
-            timers = {
-                text: session.device.timer(_bound(built, inputs, Kernels(k, attention), TRIAL_LAYERS), 1)
-                for text, k in able.items()
-            }
-            medians = session.trial(timers)
-            quickest = min(medians, key=lambda text: medians[text])
-            chosen[width] = (f"{quickest}; {name}", Kernels(able[quickest], attention), error)
+            able = [k for k in linears if k.layout == built.kernel.layout and k.takes(width)]
+            chosen += [(width, f"{k.name}; {name}", Kernels(k, attention), error) for k in able]
         return chosen
 
     def _attention(
@@ -262,7 +250,14 @@ class StepSweep:
             else (f"logits of the first token differ by {error:.2g} between widths",)
         )
 
-    def _case(self, width: int, implementation: str, error: float, warnings: tuple[str, ...]) -> Case:
+    def _case(
+        self,
+        width: int,
+        implementation: str,
+        alternatives: dict[str, float],
+        error: float,
+        warnings: tuple[str, ...],
+    ) -> Case:
         summed = total(step_works(self.model, self.context, width, self.dtype))
         return Case(
             name=f"{self.name}/width={width}",
@@ -272,16 +267,15 @@ class StepSweep:
             work=summed,
             footprint_bytes=float(summed.weight_bytes) + float(summed.kv_bytes),
             implementation=implementation,
+            alternatives=alternatives,
             error=error,
             warnings=warnings,
         )
 
 
-def _bound(built: StepModel, inputs: Inputs, kernels: Kernels, depth: int | None = None) -> Any:
-    """Return a call for a timer: a whole step, or the first layers."""
-    if depth is None:
-        return lambda _: built.step(inputs, kernels)
-    return lambda _: built.body(inputs, kernels, depth)
+def _bound(built: StepModel, inputs: Inputs, kernels: Kernels) -> Any:
+    """Return a call for a timer."""
+    return lambda _: built.step(inputs, kernels)
 
 
 def _attention_bound(call: AttentionCall, q: Any, seen: list[Any], mask: Mask) -> Any:

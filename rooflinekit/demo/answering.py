@@ -16,7 +16,7 @@ from rooflinekit.prediction import Prediction
 from rooflinekit.profiles.calibration_file import write_calibration
 from rooflinekit.readers.models import find_llm
 from rooflinekit.recommendation import Recommendation
-from rooflinekit.validation import Report, validate_cases
+from rooflinekit.validation import Report
 from rooflinekit.work import Machine
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def answer(measured: SuiteResult, folder: Path) -> Answer:
         hardware=hardware,
         machine=ready,
         calibration=calibration,
-        report=validate_cases(measured.cases, ready, set(calibration.used), find_llm),
+        report=app.validate_files([measured.path], file),
         decode=app.predict(model, str(file), **options),
         recommendation=app.recommend(model, str(file), "eagle3", alpha=ALPHA, **options),
         comparison=app.compare(*ELSEWHERE, DRAFTERS, alpha=ALPHA, calibration="datasheet"),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.text import Annotation
 
-Pixels = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 _NEAR, _FAR = 6.0, 15.0
 SPOTS = (
@@ -26,12 +26,17 @@ SPOTS = (
     (0.0, -_NEAR, "center", "top"),
     (0.0, _NEAR, "center", "bottom"),
     (-_NEAR, 0.0, "right", "center"),
+    (_FAR, -5.0, "left", "center"),
     (_NEAR, -_FAR, "left", "top"),
     (-_NEAR, _FAR, "right", "bottom"),
     (_NEAR, _FAR, "left", "bottom"),
     (0.0, -_FAR, "center", "top"),
 )
 """Places for a label around its point: offset in points, alignments; the first that is free is taken."""
+
+
+_DISC = np.stack(np.meshgrid(np.linspace(-5, 5, 13), np.linspace(-5, 5, 13)), axis=-1).reshape(-1, 2)
+"""Pixels that a marker covers."""
 
 
 class Label(NamedTuple):
@@ -56,7 +61,8 @@ def spread(wanted: Sequence[float], gap: float, low: float = 0.0, high: float = 
     for rank, index in enumerate(order):
         blocks.append([wanted[index] - rank * gap])
         while len(blocks) > 1 and np.mean(blocks[-2]) > np.mean(blocks[-1]):
-            blocks[-2] += blocks.pop()
+            last = blocks.pop()
+            blocks[-1] += last
     flat = [float(np.mean(block)) for block in blocks for _ in block]
     top = high - (len(order) - 1) * gap
     result = [0.0] * len(order)
@@ -90,14 +96,14 @@ def label_ends(ax: Axes, labels: Sequence[Label]) -> None:
         )
 
 
-def line_pixels(ax: Axes, *, points: int = 400) -> Pixels:
-    """Pixels that the lines of an Axes pass through, at equal steps, for :func:`place` to avoid."""
+def line_pixels(ax: Axes, *, points: int = 400) -> Floats:
+    """Floats that the lines of an Axes pass through, at equal steps, for :func:`place` to avoid."""
     found = [np.empty((0, 2))]
     for line in ax.lines:
         nodes = line.get_transform().transform(np.column_stack([line.get_xdata(), line.get_ydata()]))
         nodes = nodes[np.isfinite(nodes).all(axis=1)]
         if len(nodes) < 2 or line.get_linestyle() == "None":
-            found.append(nodes)
+            found.append((nodes[:, None, :] + _DISC).reshape(-1, 2))
             continue
         along = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(nodes, axis=0).T))])
         at = np.linspace(0.0, along[-1], points)
@@ -108,7 +114,7 @@ def line_pixels(ax: Axes, *, points: int = 400) -> Pixels:
 def place(
     ax: Axes,
     labels: Sequence[Label],
-    avoid: Pixels | None = None,
+    avoid: Floats | None = None,
     spots: Sequence[tuple[float, float, str, str]] = SPOTS,
 ) -> list[Annotation]:
     """Write each label at the spot around its point that covers the least of lines, points and other text.
@@ -120,11 +126,14 @@ def place(
     labels
         In order of importance.
     avoid
-        Pixels to keep free; those of all lines when not given.
+        Floats to keep free; those of all lines when not given.
     spots
         Places to try, best first.
     """
+    from matplotlib.patheffects import withStroke
+
     settle(ax)
+    halo = [withStroke(linewidth=2.5, foreground="white")]
     busy = line_pixels(ax) if avoid is None else avoid
     taken = [text.get_window_extent() for text in ax.texts if text.get_text()]
     window, made = ax.get_window_extent(), []
@@ -142,9 +151,11 @@ def place(
                 fontsize=SMALL,
                 linespacing=1.05,
                 zorder=5,
+                path_effects=halo,
             )
             box = note.get_window_extent()
-            covered = busy[(busy > box.min - 1).all(axis=1) & (busy < box.max + 1).all(axis=1)]
+            low, high = np.asarray(box.min) - 1.0, np.asarray(box.max) + 1.0
+            covered = busy[((busy > low) & (busy < high)).all(axis=1)]
             outside = not (
                 window.x0 <= box.x0 and box.x1 <= window.x1 and window.y0 <= box.y0 and box.y1 <= window.y1
             )

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rooflinekit.evidence import weakest
 from rooflinekit.plot.labels import SPOTS, Label, place
+from rooflinekit.plot.points import Point, fitted_roof
 from rooflinekit.plot.style import (
     BLUE,
     GREEN,
+    HALO,
     INK,
     LINES,
     MUTED,
@@ -26,104 +26,21 @@ from rooflinekit.plot.style import (
     settle,
 )
 from rooflinekit.precision import FORMATS, Precision, precision
-from rooflinekit.target import Target
-from rooflinekit.transformer import Load, forward_pass
 from rooflinekit.units import render
-from rooflinekit.work import Machine, Work, work_time_s, works_time_s
+from rooflinekit.work import Machine
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-GROUPS = {"decode": INK, "verify": BLUE, "batch": VERMILION, "prefill": GREEN}
+COLORS = {"decode": INK, "verify": BLUE, "batch": VERMILION, "prefill": GREEN}
 """Colour of each group of points."""
 
-PARTS = {"step": "o", "linear": "s", "attention": "^", "experts": "D", "lm head": "v"}
+MARKERS = {"step": "o", "linear": "s", "attention": "^", "experts": "D", "lm head": "v"}
 """Marker of a whole step and of each kind of work in it."""
 
-_UNDER = tuple(spot for spot in SPOTS if spot[1] <= 0 and spot[0] >= 0)
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A step, or one kind of work in it, on the roofline.
-
-    Attributes
-    ----------
-    label
-        Text beside it; only whole steps are labelled.
-    group
-        Key of :data:`GROUPS`.
-    part
-        Key of :data:`PARTS`.
-    intensity
-        Arithmetic intensity (FLOP per byte of memory traffic).
-    flop_per_s
-        FLOPs over the time they take (FLOP/s).
-    """
-
-    label: str
-    group: str
-    part: str
-    intensity: float
-    flop_per_s: float
-
-
-def points_of(
-    machine: Machine,
-    target: Target,
-    *,
-    context: float = 4096,
-    ks: Sequence[int] = (1, 3, 7, 15),
-    batches: Sequence[int] = (8, 64),
-    prompt: int = 2048,
-    parts: bool = False,
-) -> tuple[Point, ...]:
-    """Place a model's steps on the roofline: decode, verifies of K drafts, batched decodes, a prefill.
-
-    Parameters
-    ----------
-    machine
-        The device; times are those of this machine, plain roofline or calibrated.
-    target
-        The model.
-    context
-        Tokens in the cache (of all but the prefill).
-    ks, batches, prompt
-        Drafted tokens of the verifies; sequences of the batched decodes; tokens of the prefill.
-    parts
-        Whether to add a point for each kind of work besides those of whole steps.
-
-    Notes
-    -----
-    Bytes are those of memory: what collectives move over a link is left out, the time they take is not.
-    """
-    overlap = target.routing_overlap
-    loads = [("decode", "decode", Load(1.0, context, 1.0))]
-    loads += [(f"verify K = {k}", "verify", Load(1.0, context, k + 1.0, routing_overlap=overlap)) for k in ks]
-    loads += [(f"batch {b}", "batch", Load(float(b), context, 1.0)) for b in batches]
-    loads.append((f"prefill {prompt}", "prefill", Load(1.0, 0.0, float(prompt), prefill=True)))
-    found = []
-    for label, group, load in loads:
-        works = forward_pass(target.llm, load, target.precision, target.tp)
-        found.append(_point(label, group, "step", works, machine))
-        if parts:
-            found += [_point(label, group, part, mine, machine) for part, mine in _by_part(works).items()]
-    return tuple(found)
-
-
-def _by_part(works: tuple[Work, ...]) -> dict[str, tuple[Work, ...]]:
-    result: dict[str, tuple[Work, ...]] = {}
-    for work in works:
-        part = "lm head" if work.label == "lm head" else work.kind
-        if part in PARTS:
-            result[part] = (*result.get(part, ()), work)
-    return result
-
-
-def _point(label: str, group: str, part: str, works: tuple[Work, ...], machine: Machine) -> Point:
-    flops = float(sum(float(work.flops) for work in works))
-    moved = float(sum(float(work.bytes) for work in works if work.kind != "collective"))
-    return Point(label, group, part, flops / moved, flops / float(works_time_s(works, machine)))
+# A slope rises to the right: its free sides are right below and left above.
+_UNDER = sorted(SPOTS, key=lambda spot: not (spot[1] < 0 and spot[0] >= 0))
+_OVER = sorted(SPOTS, key=lambda spot: not (spot[1] > 0 and spot[0] <= 0))
 
 
 def roofline(
@@ -164,13 +81,8 @@ def roofline(
     _roofs(ax, machine, shown, main)
     _fitted(ax, machine, numbers)
     _scatter(ax, points)
-    kinds = [
-        machine.evidence[k] for k in ("bandwidth", *(f"peak {d}" for d in shown)) if k in machine.evidence
-    ]
-    known = f"ceilings: {weakest(kinds)}" + (
-        ", fitted for measured kinds" if "ceilings" in machine.evidence else ""
-    )
-    head(ax, title or f"Roofline of {machine.name}", subtitle or known)
+    known = "; ".join(filter(None, (subtitle, evidence_text(machine, main))))
+    head(ax, title or f"Roofline of {machine.name}", known)
     ax.set_xlabel("arithmetic intensity (FLOP per byte)")
     ax.set_ylabel("attained rate (FLOP/s)")
     settle(ax)
@@ -181,12 +93,17 @@ def roofline(
         ax.text(
             0.98, 0.04, f"no {main} matrix rate is published", transform=ax.transAxes, ha="right", color=MUTED
         )
-    place(
-        ax,
-        [Label(p.intensity, p.flop_per_s, p.label, GROUPS[p.group]) for p in points if p.part == "step"],
-        spots=_UNDER,
-    )
+    for spots, over in ((_UNDER, False), (_OVER, True)):
+        mine = [p for p in points if p.part == "step" and (p.group == "batch") is over]
+        place(ax, [Label(p.intensity, p.flop_per_s, p.label, COLORS[p.group]) for p in mine], spots=spots)
     return ax
+
+
+def evidence_text(machine: Machine, dtype: str) -> str:
+    """Say how the roofs of a format are known."""
+    terms = [term for term in ("bandwidth", f"peak {dtype}") if term in machine.evidence]
+    roofs = f"roofs: {weakest(machine.evidence[term] for term in terms)}" if terms else ""
+    return roofs + (", what is reached of them: fitted" if "ceilings" in machine.evidence else "")
 
 
 def _numbers_of(machine: Machine) -> Precision:
@@ -201,7 +118,7 @@ def _limits(ax: Axes, machine: Machine, points: Sequence[Point], shown: dict[str
     ridge = shown.get(main, 100 * bandwidth) / bandwidth
     xs = [point.intensity for point in points] or [1.0]
     rates = [point.flop_per_s for point in points]
-    left, right = min(xs) / 2.0, max(*xs, ridge) * 5.0
+    left, right = min(xs) / 2.0, max(*xs, ridge) * 14.0
     bottom = min([*rates, left * bandwidth * 2.0]) / 2.5
     top = max(shown.values(), default=ridge * bandwidth) * 2.2
     ax.set(xscale="log", yscale="log", xlim=(left, right), ylim=(bottom, top))
@@ -219,10 +136,10 @@ def _roofs(ax: Axes, machine: Machine, shown: dict[str, float], main: str) -> No
         same = [dtype for dtype, value in shown.items() if value == peak]
         own = main in same
         kind = weakest(machine.evidence.get(f"peak {dtype}", "datasheet") for dtype in same)
-        color, width = (INK, 1.8) if own else (MUTED, 1.0)
+        color, width = (INK, 1.8) if own else (MUTED, 0.8)
         xs = [peak / bandwidth, right]
         ax.plot(xs, [peak, peak], color=color, lw=width, ls=LINES[kind], gid=f"roof {same[0]}")
-        text = f"{', '.join(same)}: {render(peak, 'FLOP/s')}"
+        text = f"{', '.join(same)}: {render(peak, 'FLOP/s', digits=3)}"
         ax.annotate(
             text,
             (right, peak),
@@ -233,22 +150,6 @@ def _roofs(ax: Axes, machine: Machine, shown: dict[str, float], main: str) -> No
             color=color,
             fontsize=SMALL,
         )
-
-
-def fitted_roof(
-    machine: Machine, numbers: Precision, rows: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], ...]:
-    """Rate that a large linear layer reaches on its weights alone, by rows, without the fixed time of a kernel.
-
-    Returns
-    -------
-    intensity, flop_per_s
-        FLOP per byte; FLOP/s.
-    """
-    weights = 1e9
-    flops, moved = 2.0 * rows * weights, np.full_like(rows, weights * numbers.weight_bytes)
-    work = Work("roof", "linear", numbers.compute, rows, flops, weight_bytes=moved, kernels=0.0)
-    return flops / moved, flops / np.asarray(work_time_s(work, machine))
 
 
 def _fitted(ax: Axes, machine: Machine, numbers: Precision) -> None:
@@ -264,8 +165,8 @@ def _fitted(ax: Axes, machine: Machine, numbers: Precision) -> None:
 
 def _scatter(ax: Axes, points: Sequence[Point]) -> None:
     extra = any(point.part != "step" for point in points)
-    for part, marker in PARTS.items():
-        for group, color in GROUPS.items():
+    for part, marker in MARKERS.items():
+        for group, color in COLORS.items():
             mine = [p for p in points if (p.part, p.group) == (part, group)]
             if not mine:
                 continue
@@ -306,7 +207,7 @@ def _slope_label(ax: Axes, machine: Machine, points: Sequence[Point], peak: floa
     angle = math.degrees(math.atan2(end[1] - start[1], end[0] - start[0]))
     shift = 4.0
     ax.annotate(
-        render(bandwidth, "B/s"),
+        render(bandwidth, "B/s", digits=3),
         (x, x * bandwidth),
         (-shift * math.sin(math.radians(angle)), shift * math.cos(math.radians(angle))),
         textcoords="offset points",
@@ -324,7 +225,14 @@ def _ridge(ax: Axes, bandwidth: float, peak: float, numbers: Precision) -> None:
     ax.plot([ridge, ridge], [bottom, peak], color=MUTED, lw=0.9, ls=":", gid="ridge")
     ax.plot([ridge], [peak], "o", color="white", mec=INK, ms=5, zorder=4, gid="ridge point")
     tokens = ridge * numbers.weight_bytes / 2
-    text = f"ridge of {numbers.compute}\n{ridge:.0f} FLOP per byte\n= {tokens:.0f} tokens ({numbers.name} weights)"
+    text = f"ridge of {numbers.compute}\n{ridge:.3g} FLOP per byte\n= {tokens:.3g} tokens ({numbers.name} weights)"
     ax.annotate(
-        text, (ridge, bottom), (5, 8), textcoords="offset points", va="bottom", fontsize=SMALL, color=MUTED
+        text,
+        (ridge, bottom),
+        (6, 8),
+        textcoords="offset points",
+        va="bottom",
+        fontsize=SMALL,
+        color=MUTED,
+        bbox=HALO,
     )

@@ -22,6 +22,9 @@ PALETTE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, INK)
 LINES = {"assumed": ":", "datasheet": (0, (5, 2.5)), "fitted": "-", "measured": "-"}
 """How a line is drawn by kind of evidence: solid only where somebody measured."""
 
+HALO = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.0}
+"""Box behind text that a grid line may cross."""
+
 SIZE = (7.2, 4.6)
 SMALL = 8.5
 SUFFIXES = (".png", ".svg", ".pdf")
@@ -31,8 +34,6 @@ _RC: Mapping[str, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
     "font.size": 9.5,
-    "axes.titlesize": 11.5,
-    "axes.titleweight": "bold",
     "axes.labelsize": 9.5,
     "axes.labelcolor": INK,
     "axes.edgecolor": MUTED,
@@ -97,7 +98,7 @@ def settle(ax: Axes) -> None:
 
 def head(ax: Axes, title: str, subtitle: str = "") -> None:
     """Title and, in grey below it, what the numbers hold for."""
-    ax.set_title(title, loc="left", pad=22 if subtitle else 8)
+    ax.set_title(title, loc="left", pad=22 if subtitle else 8, fontsize=11.5, fontweight="bold", color=INK)
     if subtitle:
         ax.annotate(
             subtitle,

@@ -57,8 +57,7 @@ def load_calibration(path: str | Path) -> Calibration:
         run_ids=tuple(node.text() for node in fields["runs"].items()),
         used=tuple(node.text() for node in fields["used"].items()),
         left_out={reason: int(_number(node, COUNT)) for reason, node in left_out.items()},
-        contended="contended" in fields
-        and fields["contended"].choice(("true", "false"), "a yes or no") == "true",
+        contended=_flag(fields.get("contended"), default=False),
         profile=profile,
     )
     root.problems.finish()
@@ -82,10 +81,14 @@ def _number(node: Node, quantity: Quantity) -> float:
     return 0.0 if math.isnan(value) else value
 
 
+def _flag(node: Node | None, *, default: bool) -> bool:
+    return default if node is None else node.choice(("true", "false"), "a yes or no") == "true"
+
+
 def _fit(node: Node) -> Fit:
     fields = node.mapping(
         required=("kind", "dtype", "form", "n", "ceiling"),
-        optional=("staircase", "standard_errors", "held_out", "held_out_ratio"),
+        optional=("staircase", "standard_errors", "follows_bandwidth", "held_out", "held_out_ratio"),
     )
     errors = fields["standard_errors"].entries() if "standard_errors" in fields else {}
     return Fit(
@@ -95,6 +98,7 @@ def _fit(node: Node) -> Fit:
         n=int(_number(fields["n"], COUNT)),
         ceiling=_ceiling(fields["ceiling"], fields.get("staircase")),
         standard_errors={name: _number(value, FRACTION) for name, value in errors.items()},
+        follows_bandwidth=_flag(fields.get("follows_bandwidth"), default=True),
         held_out=_held_out(fields["held_out"]) if "held_out" in fields else None,
         held_out_ratio=_held_out(fields["held_out_ratio"]) if "held_out_ratio" in fields else None,
     )
@@ -206,6 +210,7 @@ def _fit_data(fit: Fit) -> dict[str, Any]:
         data["staircase"] = {"rows": list(table.rows), "reads": [_six(r) for r in table.reads]}
         if table.breaks:
             data["staircase"]["breaks"] = list(table.breaks)
+    data["follows_bandwidth"] = fit.follows_bandwidth
     if fit.standard_errors:
         data["standard_errors"] = {name: _six(value) for name, value in fit.standard_errors.items()}
     for name, held in (("held_out", fit.held_out), ("held_out_ratio", fit.held_out_ratio)):

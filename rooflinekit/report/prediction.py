@@ -11,7 +11,9 @@ from rooflinekit.report.style import BAD, DIM, count, percent, seconds, size, ta
 
 def step_name(prediction: Prediction) -> str:
     """What kind of step it is."""
-    return "decode step" if prediction.width == 1 else f"pass of {prediction.width:g} rows per sequence"
+    if prediction.prefill:
+        return f"prefill of {prediction.width:g} tokens"
+    return "decode step" if prediction.width == 1 else f"verify of {prediction.width:g} rows per sequence"
 
 
 def source_line(calibration: str, expected: float | None, weakest: str) -> str:
@@ -48,7 +50,9 @@ def prediction_text(prediction: Prediction) -> RenderableType:
         )
     moved = f"reads {size(one.weight_bytes)} of weights and {size(one.kv_bytes)} of KV cache"
     facts = [f"{moved}; {one.arithmetic_intensity:.3g} FLOP per byte"]
-    if one.width != 1:
+    if one.prefill:
+        facts.append(f"{one.batch * one.width / one.step_s:,.0f} prompt tokens per second")
+    elif one.width != 1:
         facts.append(
             f"R(W) = {one.verify_ratio:.3f}: this pass over a plain decode step of {seconds(one.decode_s)}"
         )
