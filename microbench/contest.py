@@ -55,7 +55,12 @@ def _name(key: Key) -> str:
 
 
 def contest(
-    session: Session, timers: Mapping[Key, Timer], beside: Mapping[str, Timer] | None = None, cap: float = 1.0
+    session: Session,
+    timers: Mapping[Key, Timer],
+    beside: Mapping[str, Timer] | None = None,
+    cap: float = 1.0,
+    *,
+    try_first: bool = True,
 ) -> Outcome:
     """Find and measure the best implementation at each number of rows.
 

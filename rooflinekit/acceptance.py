@@ -215,15 +215,15 @@ class Survival:
         return [Survival(tuple(np.minimum.accumulate(row).tolist()), self.counted) for row in tails]
 
 
-def from_conditional(rates: Sequence[float], rounds: int | None = None) -> Survival:
+def from_conditional(conditional: Sequence[float], rounds: int | None = None) -> Survival:
     """Survival from conditional rates alpha_i: ``S_i = alpha_1 ... alpha_i``.
 
     >>> from_conditional([0.8, 0.5]).values
     (0.8, 0.4)
     """
-    if not all(0.0 <= rate <= 1.0 for rate in rates):
-        raise AcceptanceError(f"conditional rates {list(rates)} are not all in 0..1; give probabilities")
-    return Survival(tuple(np.cumprod(np.asarray(rates, dtype=float)).tolist()), rounds)
+    if not all(0.0 <= rate <= 1.0 for rate in conditional):
+        raise AcceptanceError(f"conditional rates {list(conditional)} are not all in 0..1; give probabilities")
+    return Survival(tuple(np.cumprod(np.asarray(conditional, dtype=float)).tolist()), rounds)
 
 
 def from_histogram(counts: Sequence[float]) -> Survival:

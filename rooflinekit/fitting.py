@@ -110,7 +110,9 @@ def fit_kind(cases: Sequence[Measurement], base: Machine) -> tuple[Fit, list[Mea
 
 def _best(cases: Sequence[Measurement], base: Machine) -> tuple[str, float]:
     """Form with the least leave-one-shape-out error, and that error; a staircase must win clearly."""
-    scores = {form: _cross_error(cases, base, tile) for form, tile in _candidates(cases[0].kind, cases).items()}
+    scores = {
+        form: _cross_error(cases, base, tile) for form, tile in _candidates(cases[0].kind, cases).items()
+    }
     formula = min((form for form in scores if form != "staircase"), key=scores.__getitem__)
     chosen = "staircase" if scores.get("staircase", np.inf) < PARSIMONY * scores[formula] else formula
     return chosen, scores[chosen]

@@ -200,7 +200,7 @@ def recommend_k(
         calibration=calibration.name if calibration else "datasheet",
         expected_error=expected_error(calibration, lines, target.precision.compute),
         evidence=evidence_of(machine, calibration, works),
-        notes=_notes(acceptance, chosen, top, best),
+        notes=_notes(acceptance, drafter, chosen, top, best),
     )
 
 
@@ -209,8 +209,19 @@ def _ratio_error(calibration: Calibration | None, dtype: str) -> float | None:
     return fit.held_out_ratio.median_abs_error if fit is not None and fit.held_out_ratio is not None else None
 
 
-def _notes(acceptance: Acceptance, chosen: CurvePoint, top: int, best: CurvePoint) -> tuple[str, ...]:
+SERIAL_HOST = (
+    "device time only: an engine adds host time to each of the K serial passes "
+    "(0.3-0.4 ms in vLLM on an H100), so expect less at large K"
+)
+
+
+def _notes(
+    acceptance: Acceptance, drafter: Drafter, chosen: CurvePoint, top: int, best: CurvePoint
+) -> tuple[str, ...]:
     notes = []
+    # A millisecond-scale step is an accelerator's: there the host is a sizeable part of a small pass.
+    if drafter.serial_passes == "K" and chosen.draft_s < 5e-3 * chosen.k:
+        notes.append(SERIAL_HOST)
     if best.k == top and top > 1 and chosen.k == best.k:
         notes.append(f"the best K is the largest tried ({top}): a longer block or --max-k may pay more")
     if chosen.k != best.k:

@@ -141,7 +141,7 @@ def _attention_dtype(precision: Precision) -> str:
 
 
 def experts_touched(moe: Moe, load: Load) -> Real:
-    """Distinct routed experts a layer reads: ``U = E (1 - (1 - k/E)^r)``.
+    """Distinct routed experts a layer reads: ``U = E (1 - (1 - top_k/E)^r)``.
 
     The standard occupancy result for uniform independent routing, with
     ``r = B (1 + (W - 1)(1 - overlap))`` independent draws.

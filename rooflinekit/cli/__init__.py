@@ -26,6 +26,7 @@ COMMANDS = {
     "plot": "Draw a roofline, a verify curve or a speedup curve.",
     "hardware": "List, show and check hardware profiles.",
     "models": "List, show and check models.",
+    "drafters": "List, show and check drafters.",
     "demo": "Measure, calibrate, validate and answer, on this machine.",
 }
 

@@ -8,12 +8,13 @@ from typing import Any
 import click
 
 from rooflinekit.cli.common import ACCEPTANCE, DEVICE, HARDWARE, JSON, LOAD, MODEL, print_json, show
+from rooflinekit.cli.recommend import DRAFTER_HELP
 
 
 @click.command("compare")
 @MODEL
 @HARDWARE
-@click.option("--drafters", required=True, help="Comma-separated, each as in recommend --drafter.")
+@click.option("--drafters", required=True, help=f"Comma-separated; each {DRAFTER_HELP}")
 @ACCEPTANCE
 @LOAD
 @click.option("--max-k", type=int, default=16, show_default=True, help="Largest K to try.")

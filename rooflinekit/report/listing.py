@@ -111,3 +111,17 @@ def model_text(llm: Llm, row: Mapping[str, Any]) -> RenderableType:
         f"and a token leaves {row['kv_bytes_per_token']:,.0f} B in the KV cache"
     )
     return Group(rows, Text(facts))
+
+
+def drafters_table(found: Sequence[Mapping[str, Any]]) -> RenderableType:
+    """One line per drafter."""
+    rows = table(f"for {found[0]['target']}")
+    rows.add_column("name")
+    rows.add_column("serial passes")
+    rows.add_column("largest K", justify="right")
+    rows.add_column("weights", justify="right")
+    rows.add_column("shape")
+    for one in found:
+        largest = str(one["max_k"]) if one["max_k"] else "any"
+        rows.add_row(one["name"], one["serial_passes"], largest, size(one["memory_bytes"]), one["title"])
+    return rows
