@@ -12,6 +12,7 @@ from rooflinekit.acceptance import Constant
 from rooflinekit.plot.batch import batch_curve, batches_up_to, speedups_by_batch
 from rooflinekit.plot.points import points_of
 from rooflinekit.plot.roofline import roofline
+from rooflinekit.plot.speedup import speedup_curve
 from rooflinekit.plot.style import save
 from rooflinekit.plot.verify import verify_curve
 
@@ -57,8 +58,21 @@ def draw_batch() -> None:
         save(batch_curve(curves, title=title, subtitle=subtitle), IMAGES / f"batch-{name}.png")
 
 
+def draw_speedup() -> None:
+    """Drafters at equal acceptance, by K."""
+    drafters = ("small-lm:llama-3.2-1b", "eagle3", "dflash", "dspark")
+    answers = [
+        rk.recommend("llama-3.1-8b", "h100-sxm", drafter, alpha=0.8, calibration="datasheet")
+        for drafter in drafters
+    ]
+    labels = [name.partition(":")[2] or name for name in drafters]
+    title = "Speculation with Llama-3.1-8B on an H100"
+    save(speedup_curve(answers, labels=labels, title=title), IMAGES / "speedup.png")
+
+
 if __name__ == "__main__":
     IMAGES.mkdir(exist_ok=True)
+    draw_speedup()
     draw_roofline()
     draw_verify()
     draw_batch()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from rooflinekit.calibration import Calibration
@@ -134,7 +134,7 @@ def remedy(target: Target, hardware: Hardware, batch: float, context: float, ext
             options.append(f"--tp {tp}")
             break
     for name in ("fp8", "w8a16", "w4a16"):
-        smaller = precision(name)
+        smaller = replace(precision(name), kv_bits=target.precision.kv_bits)
         if smaller.weight_bits >= target.precision.weight_bits:
             continue
         if hardware.peak and smaller.compute not in hardware.peak:

@@ -171,15 +171,7 @@ def batch_curve(
             Label(largest, float(curve.speedup[-1]), f"{curve.label}, {curve.speedup[-1]:.2f}x", color)
         )
         stops += _crossing_labels(curve, color, [stop.x for stop in stops])
-    ax.set_xscale("log", base=2)
-    speeds = np.concatenate([curve.speedup for curve in curves])
-    ax.set(
-        xlim=(0.94, largest * 1.04),
-        ylim=(max(0.0, min(1.0, float(speeds.min())) - 0.3), float(speeds.max()) * 1.08),
-    )
-    plain_ticks(ax.xaxis, powers_of_two(1, largest))
-    ax.yaxis.set_major_formatter("{x:g}x")
-    ax.set(xlabel="batch, concurrent sequences", ylabel="tokens per second over plain decoding")
+    _finish(ax, curves, largest)
     head(ax, title, subtitle)
     if fits_up_to is not None and fits_up_to < largest:
         _oversize(ax, max(fits_up_to, 0.94), largest * 1.04)
@@ -189,6 +181,19 @@ def batch_curve(
     under = ((0.0, 7.0, "center", "bottom"), (8.0, 5.0, "left", "bottom"), (0.0, -7.0, "center", "top"))
     place(ax, [*stops, *_best_labels(curves[-1])], spots=under)
     return ax
+
+
+def _finish(ax: Axes, curves: Sequence[BatchCurve], largest: float) -> None:
+    """Scales, limits and axis labels."""
+    ax.set_xscale("log", base=2)
+    speeds = np.concatenate([curve.speedup for curve in curves])
+    ax.set(
+        xlim=(0.94, largest * 1.04),
+        ylim=(max(0.0, min(1.0, float(speeds.min())) - 0.3), float(speeds.max()) * 1.08),
+    )
+    plain_ticks(ax.xaxis, powers_of_two(1, largest))
+    ax.yaxis.set_major_formatter("{x:g}x")
+    ax.set(xlabel="batch, concurrent sequences", ylabel="tokens per second over plain decoding")
 
 
 def _crossing_labels(curve: BatchCurve, color: str, known: Sequence[float]) -> list[Label]:

@@ -130,37 +130,22 @@ def place(
     spots
         Places to try, best first.
     """
-    from matplotlib.patheffects import withStroke
-
     settle(ax)
-    halo = [withStroke(linewidth=2.5, foreground="white")]
     busy = line_pixels(ax) if avoid is None else avoid
     taken = [text.get_window_extent() for text in ax.texts if text.get_text()]
     window, made = ax.get_window_extent(), []
     for label in labels:
         best, best_cost = None, np.inf
-        for rank, (dx, dy, ha, va) in enumerate(spots):
-            note = ax.annotate(
-                label.text,
-                (label.x, label.y),
-                (dx, dy),
-                textcoords="offset points",
-                ha=ha,
-                va=va,
-                color=label.color,
-                fontsize=SMALL,
-                linespacing=1.05,
-                zorder=5,
-                path_effects=halo,
-            )
+        for rank, spot in enumerate(spots):
+            note = _write(ax, label, spot)
             box = note.get_window_extent()
             low, high = np.asarray(box.min) - 1.0, np.asarray(box.max) + 1.0
-            covered = busy[((busy > low) & (busy < high)).all(axis=1)]
-            outside = not (
+            covered = int(((busy > low) & (busy < high)).all(axis=1).sum())
+            inside = (
                 window.x0 <= box.x0 and box.x1 <= window.x1 and window.y0 <= box.y0 and box.y1 <= window.y1
             )
             cost = (
-                1000 * sum(box.overlaps(other) for other in taken) + 500 * outside + len(covered) + 0.3 * rank
+                1000 * sum(box.overlaps(other) for other in taken) + 500 * (not inside) + covered + 0.3 * rank
             )
             if cost < best_cost:
                 if best is not None:
@@ -172,3 +157,22 @@ def place(
             made.append(best)
             taken.append(best.get_window_extent())
     return made
+
+
+def _write(ax: Axes, label: Label, spot: tuple[float, float, str, str]) -> Annotation:
+    from matplotlib.patheffects import withStroke
+
+    dx, dy, ha, va = spot
+    return ax.annotate(
+        label.text,
+        (label.x, label.y),
+        (dx, dy),
+        textcoords="offset points",
+        ha=ha,
+        va=va,
+        color=label.color,
+        fontsize=SMALL,
+        linespacing=1.05,
+        zorder=5,
+        path_effects=[withStroke(linewidth=2.5, foreground="white")],
+    )

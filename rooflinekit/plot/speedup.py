@@ -54,16 +54,7 @@ def speedup_curve(
         _line(ax, one, color, name)
         last = one.curve[-1]
         ends.append(Label(float(last.k), last.speedup, f"{name}\n{one.speedup:.2f}x at K = {one.k}", color))
-    speeds = [point.speedup for one in recommendations for point in one.curve]
-    bars = [value for one in recommendations for value in (one.low, one.high) if value is not None]
-    low, high = min([*speeds, *bars, 1.0]), max([*speeds, *bars, 1.0])
-    # Room on the right for the names.
-    ax.set(
-        xlim=(0.5, top + max(1.5, 0.28 * top)), ylim=(max(0.0, low - 0.35), high + 0.08 * (high - low) + 0.1)
-    )
-    plain_ticks(ax.xaxis, [float(k) for k in range(1, top + 1, 1 if top <= 20 else 1 + top // 16)])
-    ax.yaxis.set_major_formatter("{x:g}x")
-    ax.set(xlabel="K, drafted tokens per round", ylabel="tokens per second over plain decoding")
+    _finish(ax, recommendations, top)
     if recommendations:
         first = recommendations[0]
         load = f"{first.acceptance}, batch {first.batch:g}, context {first.context:g}; {first.calibration}; {NEAR_TEXT}"
@@ -82,6 +73,19 @@ def speedup_curve(
     )
     place(ax, ends, spots=_BESIDE)
     return ax
+
+
+def _finish(ax: Axes, recommendations: Sequence[Recommendation], top: int) -> None:
+    """Limits, with room on the right for the names, ticks and axis labels."""
+    speeds = [point.speedup for one in recommendations for point in one.curve]
+    bars = [value for one in recommendations for value in (one.low, one.high) if value is not None]
+    low, high = min([*speeds, *bars, 1.0]), max([*speeds, *bars, 1.0])
+    ax.set(
+        xlim=(0.5, top + max(1.5, 0.28 * top)), ylim=(max(0.0, low - 0.35), high + 0.08 * (high - low) + 0.1)
+    )
+    plain_ticks(ax.xaxis, [float(k) for k in range(1, top + 1, 1 if top <= 20 else 1 + top // 16)])
+    ax.yaxis.set_major_formatter("{x:g}x")
+    ax.set(xlabel="K, drafted tokens per round", ylabel="tokens per second over plain decoding")
 
 
 def near_runs(one: Recommendation) -> list[list[int]]:
