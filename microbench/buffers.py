@@ -41,18 +41,28 @@ def cuda_copies(nbytes: float, l2_bytes: float, free_bytes: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Rotation:
-    """Equal operands in distinct memory.
+    """Equal operands in distinct memory, one behind the other.
 
     Attributes
     ----------
     tensors
         One tensor a copy.
+    whole
+        All copies as one flat tensor.
     nbytes
         Bytes of all copies.
     """
 
     tensors: tuple[Any, ...]
+    whole: Any
     nbytes: float
+
+    def pieces(self, nbytes: float) -> tuple[Any, ...]:
+        """Cut the memory into equal pieces of at least this size, whole 64-bit words, whatever a copy's size."""
+        count = max(1, int(self.nbytes // nbytes))
+        elements = self.whole.numel() // count
+        elements -= elements % (8 // self.whole.element_size())
+        return tuple(self.whole[i * elements : (i + 1) * elements] for i in range(count))
 
     def __len__(self) -> int:
         return len(self.tensors)
@@ -119,8 +129,10 @@ class Filler:
 
     def rotation(self, shape: tuple[int, ...], dtype: str, copies: int, scale: float = 1.0) -> Rotation:
         """Return so many copies in distinct memory."""
-        tensors = tuple(self.tensor(shape, dtype, scale) for _ in range(copies))
-        return Rotation(tensors, float(copies * math.prod(shape) * torch_dtype(self._torch, dtype).itemsize))
+        stacked = self.tensor((copies, *shape), dtype, scale)
+        return Rotation(
+            tuple(stacked.unbind()), stacked.view(-1), float(stacked.numel() * stacked.element_size())
+        )
 
 
 def torch_dtype(torch: Any, dtype: str) -> Any:

@@ -91,9 +91,16 @@ def contest(
     always = frozenset({_name(key) for key in close if key[0] == 1} | extra.keys())
     limits = replace(session.limits, cap_s=cap * session.limits.cap_s)
     series = run_rounds({**chosen, **extra}, limits, session.rng, always, session.clock)
-    best: dict[int, str] = {}
+    best = _best(close, series)
     for rows, kernel in close:
         medians[rows][kernel] = series[_name((rows, kernel))].median_s
-        if rows not in best or medians[rows][kernel] < medians[rows][best[rows]]:
-            best[rows] = kernel
     return Outcome(best, series, medians)
+
+
+def _best(close: list[Key], series: Mapping[str, Series]) -> dict[int, str]:
+    best: dict[int, str] = {}
+    for rows, kernel in close:
+        one = series[_name((rows, kernel))]
+        if rows not in best or one.standing_s < series[_name((rows, best[rows]))].standing_s:
+            best[rows] = kernel
+    return best

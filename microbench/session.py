@@ -23,6 +23,9 @@ from rooflinekit.microbench.kernels import (
 from rooflinekit.microbench.sampling import Limits, Series, doubts, run_rounds, trial
 from rooflinekit.work import Work
 
+PROBE_BYTES = 64e6
+"""Bytes of one call of a read probe on a CPU (B)."""
+
 
 class Sweep(Protocol):
     """One entry of a plan: cases that share buffers and are measured in the same rounds."""
@@ -102,14 +105,19 @@ class Session:
         """Return first medians (s) of competing implementations."""
         return trial(timers, self.limits, self.rng, self.clock)
 
-    def read_timer(self, tensors: Sequence[Any]) -> Timer:
-        """Make a timer that reads these very buffers with the quickest reduction."""
-        flat = flat_words(tensors)
+    def read_probe(self, rotation: Rotation) -> tuple[Timer, float]:
+        """Make a timer that reads this memory with the quickest reduction; returns the bytes of a call too.
+
+        Pieces are large whatever the operands are: the fixed time of a reduction over 2 MB would read as a
+        lower bandwidth.
+        """
+        pieces = rotation.pieces(PROBE_BYTES if self.device.kind == "cpu" else rotation.nbytes / 2)
         if self.reader is None:
-            medians = self.trial(self.readers(tensors))
+            medians = self.trial(self.readers(pieces))
             if medians:
                 self.set_reader(min(medians, key=lambda name: medians[name]))
-        return self._reader(self.chosen_reader, flat)
+        nbytes = float(pieces[0].numel() * pieces[0].element_size())
+        return self._reader(self.chosen_reader, pieces), nbytes
 
     @property
     def chosen_reader(self) -> ReadKernel:

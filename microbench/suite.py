@@ -194,8 +194,11 @@ def _measure(session: Session, sweep: Sweep, index: int, state: _State) -> None:
             state.cases.append(case)
             name = case.id.partition("/")[2]
             state.tell(Progress("case", name, index, state.total, describe(case), case))
-    except (DeviceError, MemoryError) as error:
-        reason = str(error) or "out of memory"
+    except (DeviceError, MemoryError, RuntimeError) as error:
+        # torch raises RuntimeError for everything; only a lack of memory is no fault of the program.
+        if not isinstance(error, DeviceError | MemoryError) and "out of memory" not in str(error):
+            raise
+        reason = str(error).partition("\n")[0] or "out of memory"
         state.skipped.append((sweep.name, reason))
         state.tell(Progress("skip", sweep.name, index, state.total, reason))
     finally:

@@ -222,7 +222,9 @@ def from_conditional(conditional: Sequence[float], rounds: int | None = None) ->
     (0.8, 0.4)
     """
     if not all(0.0 <= rate <= 1.0 for rate in conditional):
-        raise AcceptanceError(f"conditional rates {list(conditional)} are not all in 0..1; give probabilities")
+        raise AcceptanceError(
+            f"conditional rates {list(conditional)} are not all in 0..1; give probabilities"
+        )
     return Survival(tuple(np.cumprod(np.asarray(conditional, dtype=float)).tolist()), rounds)
 
 

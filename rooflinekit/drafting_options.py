@@ -18,6 +18,9 @@ from rooflinekit.readers.models import find_llm
 from rooflinekit.resolve import number
 from rooflinekit.target import Target
 
+LARGEST = 1e15
+"""Counts from here on are no counts of rounds (floats no longer tell neighbours apart)."""
+
 DRAFTER_NAMES = ("small-lm:MODEL", *BUILDERS)
 
 
@@ -44,7 +47,7 @@ def make_drafter(spec: str | Drafter, target: Target, dtype: str = "auto") -> Dr
     if spec in BUILDERS:
         return BUILDERS[spec](target.llm, numbers)
     path = Path(spec)
-    if path.exists() or spec.endswith(".json") or os.sep in spec:
+    if os.path.exists(spec) or spec.endswith(".json") or os.sep in spec:  # noqa: PTH110 - False for names too long
         return _drafter_from_file(path, target, numbers)
     raise ModelError(f"drafter {spec!r} is unknown; {nearest(spec, DRAFTER_NAMES)}, or give its config.json")
 
@@ -135,16 +138,16 @@ def read_acceptance(path: Path) -> Acceptance:
         raise AcceptanceError(
             f"{path} cannot be read ({error.strerror}); give a JSON file: {hint}"
         ) from error
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, a number or a nest without end
         raise AcceptanceError(f"{path} is not JSON; {hint}") from error
     if not isinstance(data, dict) or ("histogram" in data) == ("survival" in data):
         raise AcceptanceError(f"{path} needs either 'histogram' or 'survival'; {hint}")
     values: Any = data.get("histogram", data.get("survival"))
     rounds = data.get("rounds")
     plain = isinstance(values, list) and all(
-        isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v) for v in values
+        isinstance(v, int | float) and not isinstance(v, bool) and abs(v) < LARGEST for v in values
     )
-    if not plain or not (rounds is None or (type(rounds) is int and rounds > 0)):
+    if not plain or not (rounds is None or (type(rounds) is int and 0 < rounds < LARGEST)):
         raise AcceptanceError(
             f"{path}: values must be a list of finite numbers and rounds a positive count; {hint}"
         )

@@ -5,7 +5,6 @@ Every function refuses what cannot be used with one sentence: the thing, the val
 
 from __future__ import annotations
 
-import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,9 +36,11 @@ class Setup:
 
 def number(value: float, name: str, low: float, high: float, *, whole: bool = True) -> float:
     """Check that a number of the user's is finite, within bounds and, unless told otherwise, whole."""
-    if not math.isfinite(value) or not low <= value <= high or (whole and value != round(value)):
+    # Comparing needs no float, so an integer past the floats is refused like any other number.
+    if not low <= value <= high or (whole and value != round(value)):
         kind = "a whole number" if whole else "a number"
-        raise RooflineError(f"{name} {value:g} is out of range; give {kind} from {low:g} to {high:g}")
+        shown = f"{value:g}" if isinstance(value, float) else f"{value!s:.24}"
+        raise RooflineError(f"{name} {shown} is out of range; give {kind} from {low:g} to {high:g}")
     return float(value)
 
 
@@ -66,7 +67,8 @@ def load_device(name: str) -> tuple[Hardware, Calibration | None]:
                 f"bench` and `rooflinekit calibrate --base auto --out {path}`"
             )
         name = str(path)
-    if name.endswith((".yaml", ".yml")) and Path(name).is_file() and is_calibration(Path(name)):
+    # os.path.isfile: False, not an error, for a text too long to be a name.
+    if name.endswith((".yaml", ".yml")) and os.path.isfile(name) and is_calibration(Path(name)):  # noqa: PTH113
         calibration = load_calibration(Path(name))
         return calibration.profile or find_hardware(calibration.base), calibration
     return find_hardware(name), None

@@ -80,13 +80,17 @@ def test_solving_for_alpha_undoes_the_closed_form(alpha, k):
     assert found == pytest.approx(alpha, abs=1e-7)
 
 
-@pytest.mark.parametrize(("length", "k", "alpha"), [(1.0, 5, 0.0), (6.0, 5, 1.0), (1.8, 1, 0.8), (1.75, 2, 0.5)])
+@pytest.mark.parametrize(
+    ("length", "k", "alpha"), [(1.0, 5, 0.0), (6.0, 5, 1.0), (1.8, 1, 0.8), (1.75, 2, 0.5)]
+)
 def test_known_inverses(length, k, alpha):
     """Lengths 1 and K + 1 are rates 0 and 1; at K = 1 the rate is the length less the bonus."""
     assert solve_alpha(length, k) == pytest.approx(alpha, abs=1e-9)
 
 
-@pytest.mark.parametrize(("length", "k"), [(0.99, 4), (5.01, 4), (0.0, 4), (-1.0, 4), (float("nan"), 4), (float("inf"), 4)])
+@pytest.mark.parametrize(
+    ("length", "k"), [(0.99, 4), (5.01, 4), (0.0, 4), (-1.0, 4), (float("nan"), 4), (float("inf"), 4)]
+)
 def test_an_impossible_length_is_refused_with_its_range(length, k):
     """It lies between 1 and K + 1; a smaller one mostly leaves out the bonus token, and the message says so."""
     with pytest.raises(AcceptanceError, match=r"between 1 and 5.*bonus"):
@@ -210,7 +214,9 @@ def test_labels_are_one_line():
 # --- draws for intervals
 
 
-@given(st.lists(st.integers(1, 500), min_size=2, max_size=9).filter(lambda c: sum(c) > 200), st.integers(0, 5))
+@given(
+    st.lists(st.integers(1, 500), min_size=2, max_size=9).filter(lambda c: sum(c) > 200), st.integers(0, 5)
+)
 def test_draws_are_survival_vectors_around_the_counted_one(counts, seed):
     """Non-increasing, in 0..1, and their mean is the counted one but for the weight of a prior."""
     found = from_histogram(counts)

@@ -20,7 +20,17 @@ from rooflinekit.precision import Precision
 from rooflinekit.readers.models import find_llm
 from rooflinekit.speculation import Round, eta, s_up
 from rooflinekit.transformer import Load, all_reduce_work, forward_pass, linear_work
-from rooflinekit.work import Ceiling, Machine, Pass, Work, p_norm, plan_time_s, work_terms_s, work_time_s, works_time_s
+from rooflinekit.work import (
+    Ceiling,
+    Machine,
+    Pass,
+    Work,
+    p_norm,
+    plan_time_s,
+    work_terms_s,
+    work_time_s,
+    works_time_s,
+)
 
 UNITS = pint.UnitRegistry()
 UNITS.define("FLOP = [operation]")
@@ -38,7 +48,11 @@ def _norm_keeps_dimensions(monkeypatch):
 def machine(**ceiling):
     found = Ceiling(t0_s=2e-6 * S, memory_efficiency=0.9, compute_efficiency=0.8, **ceiling)
     return Machine(
-        "m", 3e12 * B / S, {"bf16": 9e14 * FLOP / S}, 4e11 * B / S, {(k, "*"): found for k in ("linear", "collective")}
+        "m",
+        3e12 * B / S,
+        {"bf16": 9e14 * FLOP / S},
+        4e11 * B / S,
+        {(k, "*"): found for k in ("linear", "collective")},
     )
 
 
@@ -47,7 +61,9 @@ def a_work(kind="linear"):
 
 
 @pytest.mark.parametrize("kind", ["linear", "collective"])
-@pytest.mark.parametrize("shape", [{}, {"p": 2.0}, {"p": 3.0, "tile": 16.0}, {"rows_per_pass": 4.0, "p": 1.0}])
+@pytest.mark.parametrize(
+    "shape", [{}, {"p": 2.0}, {"p": 3.0, "tile": 16.0}, {"rows_per_pass": 4.0, "p": 1.0}]
+)
 def test_every_term_of_a_work_is_a_time(kind, shape):
     """Bytes over bandwidth, FLOPs over peak and the fixed cost are seconds, and so is their norm."""
     one, two, three = work_terms_s(a_work(kind), machine(**shape))
@@ -81,7 +97,17 @@ def test_plans_are_times():
 def typed(works):
     """Give the counts of a pass their dimensions."""
     return [
-        Work(w.label, w.kind, w.dtype, w.rows, w.flops * FLOP, w.weight_bytes * B, w.kv_bytes * B, w.activation_bytes * B, w.kernels)
+        Work(
+            w.label,
+            w.kind,
+            w.dtype,
+            w.rows,
+            w.flops * FLOP,
+            w.weight_bytes * B,
+            w.kv_bytes * B,
+            w.activation_bytes * B,
+            w.kernels,
+        )
         for w in works
     ]
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.strategies import llms, log_floats, machines, small_llm
 
 from rooflinekit.drafters import BUILDERS, SHAPE_BUILDERS, dflash, dspark, eagle3
 from rooflinekit.drafters.small_lm import SmallLm
@@ -16,6 +15,7 @@ from rooflinekit.precision import precision
 from rooflinekit.readers.models import find_llm, model_names
 from rooflinekit.transformer import Load, forward_pass
 from rooflinekit.work import Machine, plan_time_s, works_time_s
+from tests.strategies import llms, log_floats, machines, small_llm
 
 BF16 = precision("bf16")
 NAMES = [*BUILDERS, "small-lm"]
@@ -45,7 +45,13 @@ def test_every_drafter_is_serial_or_in_blocks():
 
 
 @pytest.mark.parametrize("name", NAMES)
-@given(llm=llms(), machine=machines(), batch=st.integers(1, 256), context=st.integers(0, 10**6), k=st.integers(1, 15))
+@given(
+    llm=llms(),
+    machine=machines(),
+    batch=st.integers(1, 256),
+    context=st.integers(0, 10**6),
+    k=st.integers(1, 15),
+)
 def test_a_plan_is_finite_and_costs_something(name, llm, machine, batch, context, k):
     """Any target shape, machine and load: works without nan, a positive time, memory above zero."""
     drafter = build(name, llm)
@@ -65,20 +71,28 @@ def test_a_plan_is_finite_and_costs_something(name, llm, machine, batch, context
     k=st.integers(1, 14),
     context=st.integers(0, 10**5),
 )
-def test_longer_drafts_larger_batches_and_longer_contexts_never_cost_less(name, bandwidth, peak, batch, k, context):
+def test_longer_drafts_larger_batches_and_longer_contexts_never_cost_less(
+    name, bandwidth, peak, batch, k, context
+):
     """On a plain roofline the draft time grows with each of them."""
     drafter, machine = build(name), Machine("m", bandwidth, {"bf16": peak})
     base = plan_s(drafter, machine, float(k), batch=float(batch), context=float(context))
     assert plan_s(drafter, machine, k + 1.0, batch=float(batch), context=float(context)) >= base * (1 - 1e-12)
     assert plan_s(drafter, machine, float(k), batch=batch + 1.0, context=float(context)) >= base * (1 - 1e-12)
-    assert plan_s(drafter, machine, float(k), batch=float(batch), context=context + 100.0) >= base * (1 - 1e-12)
+    assert plan_s(drafter, machine, float(k), batch=float(batch), context=context + 100.0) >= base * (
+        1 - 1e-12
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_plan_broadcasts(name):
     """Axes of batch, context and K give a grid, and memory does so too."""
     drafter = build(name)
-    batch, context, k = np.array([1.0, 8.0])[:, None, None], np.array([0.0, 1e4])[:, None], np.array([1.0, 3.0, 7.0])
+    batch, context, k = (
+        np.array([1.0, 8.0])[:, None, None],
+        np.array([0.0, 1e4])[:, None],
+        np.array([1.0, 3.0, 7.0]),
+    )
     grid = plan_time_s(drafter.plan(k=k, batch=batch, context=context), H100)
     assert np.shape(grid) == (2, 2, 3)
     assert grid[1, 0, 2] == pytest.approx(plan_s(drafter, H100, 7.0, batch=8.0, context=0.0))
@@ -104,7 +118,9 @@ def test_block_drafters_hardly_notice_k(name):
     assert 1.0 <= rise < {"dflash": 1.02, "dspark": 1.25}[name]
 
 
-@pytest.mark.parametrize(("name", "max_k"), [("eagle3", None), ("small-lm", None), ("dflash", 15), ("dspark", 7)])
+@pytest.mark.parametrize(
+    ("name", "max_k"), [("eagle3", None), ("small-lm", None), ("dflash", 15), ("dspark", 7)]
+)
 def test_the_trained_block_limits_k(name, max_k):
     """A DFlash block of 16 holds an anchor and 15 drafts; a DSpark block of 7 drafts 7."""
     assert build(name).max_k == max_k
@@ -139,7 +155,9 @@ def test_ranks_share_the_work_of_drafting(name):
     weights = [sum(p.repeats * sum(w.weight_bytes for w in p.works) for p in plan) for plan in (one, two)]
     assert 0.49 * weights[0] <= weights[1] < 0.85 * weights[0]
     assert any(work.kind == "collective" for p in two for work in p.works)
-    assert drafter.memory_bytes(batch=1.0, context=4096.0, tp=2) < drafter.memory_bytes(batch=1.0, context=4096.0)
+    assert drafter.memory_bytes(batch=1.0, context=4096.0, tp=2) < drafter.memory_bytes(
+        batch=1.0, context=4096.0
+    )
 
 
 # --- shapes by hand
@@ -151,12 +169,19 @@ def test_the_small_model_is_run_as_any_model():
     one = works_time_s(forward_pass(small_llm(), Load(2.0, 1000.0, 1.0), BF16), H100)
     assert plan_s(drafter, H100, 5.0, batch=2.0, context=1000.0) == pytest.approx(5 * one)
     assert plan_s(drafter, H100, 5.0, batch=2.0, context=1000.0, refresh=4.0) > 5 * one
-    assert drafter.memory_bytes(batch=2.0, context=1000.0) == resident_weight_bytes(small_llm(), BF16) + 2 * 1000 * 16 * 2 * 8 * 64 * 2
+    assert (
+        drafter.memory_bytes(batch=2.0, context=1000.0)
+        == resident_weight_bytes(small_llm(), BF16) + 2 * 1000 * 16 * 2 * 8 * 64 * 2
+    )
 
 
 def test_the_head_of_a_small_model_runs_on_one_row_per_sequence():
     """Refreshing the cache of four tokens needs the logits of the last only."""
-    (head,) = [w for w in build("small-lm").plan(k=2.0, batch=3.0, context=10.0, refresh=4.0)[0].works if w.label == "lm head"]
+    (head,) = [
+        w
+        for w in build("small-lm").plan(k=2.0, batch=3.0, context=10.0, refresh=4.0)[0].works
+        if w.label == "lm head"
+    ]
     assert head.rows == 3.0
 
 

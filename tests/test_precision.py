@@ -50,7 +50,11 @@ def test_the_cache_format_is_a_choice_of_its_own(name, kv):
     """Naming a cache format changes the cache and nothing else."""
     plain, chosen = precision(name), precision(name, kv)
     assert chosen.kv_bytes == {"fp32": 4, "bf16": 2, "fp16": 2, "fp8": 1, "int8": 1}[kv]
-    assert (chosen.weight_bits, chosen.head_bits, chosen.compute) == (plain.weight_bits, plain.head_bits, plain.compute)
+    assert (chosen.weight_bits, chosen.head_bits, chosen.compute) == (
+        plain.weight_bits,
+        plain.head_bits,
+        plain.compute,
+    )
 
 
 @pytest.mark.parametrize("name", WEIGHT_ONLY)
@@ -61,7 +65,9 @@ def test_the_weight_only_alternative_saves_as_many_bytes(name):
     assert other.weight_bits == pytest.approx(precision(name).weight_bits, rel=0.1)
 
 
-@pytest.mark.parametrize(("name", "near"), [("bfloat16", "bf16"), ("FP8", "fp8"), ("int4", "int8"), ("w4a4", "w4a16")])
+@pytest.mark.parametrize(
+    ("name", "near"), [("bfloat16", "bf16"), ("FP8", "fp8"), ("int4", "int8"), ("w4a4", "w4a16")]
+)
 def test_an_unknown_format_names_the_nearest(name, near):
     """A misspelt format is refused with a suggestion."""
     with pytest.raises(ModelError, match=near):

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.strategies import drafters_for, llms, machines
 
 from rooflinekit.acceptance import Constant, Survival, expected_tokens, from_histogram, solve_alpha
 from rooflinekit.calibration import Calibration, Fit, HeldOut
@@ -24,6 +23,7 @@ from rooflinekit.speculation import Round, speculate
 from rooflinekit.target import Target
 from rooflinekit.transformer import Load
 from rooflinekit.work import Ceiling, Machine
+from tests.strategies import drafters_for, llms, machines
 
 BF16 = precision("bf16")
 LLAMA = Target(find_llm("llama-3.1-8b"), BF16)
@@ -44,8 +44,13 @@ def device(capacity=1e15, **peaks):
     )
 
 
-def ask(acceptance=Constant(0.8), machine=H100, target=LLAMA, drafter=EAGLE, load=Load(1.0, 4096.0), **options):  # noqa: B008 - all frozen
-    return recommend_k(machine, target, options.pop("hardware", device()), drafter, acceptance, load, **options)
+RATE = Constant(0.8)
+ONE = Load(1.0, 4096.0)
+
+
+def ask(acceptance=RATE, machine=H100, target=LLAMA, drafter=EAGLE, load=ONE, **options):
+    hardware = options.pop("hardware", device())
+    return recommend_k(machine, target, hardware, drafter, acceptance, load, **options)
 
 
 configurations = st.fixed_dictionaries(
@@ -66,8 +71,17 @@ configurations = st.fixed_dictionaries(
 def test_the_loss_account_sums_to_what_is_missing(data, llm, machine, c):
     """K + 1 less every loss is the speedup, whatever model, machine, drafter, load and host."""
     target, drafter = Target(llm, BF16, routing_overlap=c["overlap"]), data.draw(drafters_for(llm))
-    found = ask(Constant(c["alpha"]), machine, target, drafter, Load(float(c["batch"]), float(c["context"])), max_k=c["max_k"])
-    assert found.k + 1 - sum(loss.speedup_lost for loss in found.loss) == pytest.approx(found.speedup, rel=1e-9)
+    found = ask(
+        Constant(c["alpha"]),
+        machine,
+        target,
+        drafter,
+        Load(float(c["batch"]), float(c["context"])),
+        max_k=c["max_k"],
+    )
+    assert found.k + 1 - sum(loss.speedup_lost for loss in found.loss) == pytest.approx(
+        found.speedup, rel=1e-9
+    )
     assert len({loss.term for loss in found.loss}) == len(found.loss)
     assert all(math.isfinite(loss.speedup_lost) for loss in found.loss)
 
@@ -80,7 +94,17 @@ def test_the_best_k_is_that_of_a_plain_search(data, llm, machine, c):
     found = ask(Constant(c["alpha"]), machine, target, drafter, load, max_k=c["max_k"])
     top = min(c["max_k"], drafter.max_k or 99)
     speedups = {
-        k: float(speculate(machine, target, drafter, Constant(c["alpha"]), batch=load.batch, context=load.context, k=float(k)).speedup)
+        k: float(
+            speculate(
+                machine,
+                target,
+                drafter,
+                Constant(c["alpha"]),
+                batch=load.batch,
+                context=load.context,
+                k=float(k),
+            ).speedup
+        )
         for k in range(1, top + 1)
     }
     best = max(speedups.values())
@@ -164,7 +188,9 @@ def test_an_interval_of_counted_rounds_contains_the_point(counts):
     assert found.low < found.speedup < found.high
 
 
-@pytest.mark.parametrize("counts", [[0, 0, 0, 50], [100, 0, 0], [0] * 15 + [20], [30] + [0] * 10 + [1], [1, 1]])
+@pytest.mark.parametrize(
+    "counts", [[0, 0, 0, 50], [100, 0, 0], [0] * 15 + [20], [30] + [0] * 10 + [1], [1, 1]]
+)
 def test_an_interval_of_extreme_counts_contains_the_point(counts):
     """Where every round went alike, or few rounds were counted over many positions, too."""
     found = ask(from_histogram(counts))
@@ -175,12 +201,17 @@ def test_more_rounds_give_a_narrower_interval():
     """A hundred times the rounds, about a tenth of the width."""
     few, many = ask(Survival((0.8, 0.6, 0.4), 100)), ask(Survival((0.8, 0.6, 0.4), 10_000))
     assert (few.high - few.low) / (many.high - many.low) == pytest.approx(10, rel=0.3)
-    assert (few.low, few.high) == (ask(Survival((0.8, 0.6, 0.4), 100)).low, ask(Survival((0.8, 0.6, 0.4), 100)).high)
+    assert (few.low, few.high) == (
+        ask(Survival((0.8, 0.6, 0.4), 100)).low,
+        ask(Survival((0.8, 0.6, 0.4), 100)).high,
+    )
 
 
 def calibration(ratio=0.05):
     held = HeldOut(n=10, median_abs_error=ratio, p90_abs_error=0.1, bias=0.0)
-    fit = Fit(kind="linear", dtype="bf16", ceiling=Ceiling(), form="p-norm", n=9, held_out=held, held_out_ratio=held)
+    fit = Fit(
+        kind="linear", dtype="bf16", ceiling=Ceiling(), form="p-norm", n=9, held_out=held, held_out_ratio=held
+    )
     return Calibration(name="c", base="d", stack="pytorch", fits=(fit,), run_ids=("r",), used=("r/a",))
 
 
@@ -197,7 +228,9 @@ def test_both_sources_of_doubt_widen_the_interval():
     """Counts and calibration error together are wider than each alone."""
     point = ask(Constant(0.8)).best
     counted = Survival(tuple(0.8**i for i in range(1, 17)), 300)
-    widths = [np.diff(interval(a, point, e)) for a, e in ((counted, None), (Constant(0.8), 0.05), (counted, 0.05))]
+    widths = [
+        np.diff(interval(a, point, e)) for a, e in ((counted, None), (Constant(0.8), 0.05), (counted, 0.05))
+    ]
     assert widths[2] > max(widths[0], widths[1])
 
 
@@ -206,7 +239,9 @@ def test_both_sources_of_doubt_widen_the_interval():
 
 def test_what_does_not_fit_is_refused_with_what_would():
     """Target, drafter and cache against memory; the answer is given when asked for anyway."""
-    with pytest.raises(CapacityError, match=r"llama-3\.1-8b with eagle3 needs 1\d\.\d GB .* 10\.0 GB; what fits: "):
+    with pytest.raises(
+        CapacityError, match=r"llama-3\.1-8b with eagle3 needs 1\d\.\d GB .* 10\.0 GB; what fits: "
+    ):
         ask(hardware=device(1e10))
     found = ask(hardware=device(1e10), allow_oversize=True)
     assert not found.fits
@@ -238,7 +273,9 @@ def test_what_is_said_to_fit_does_fit(name, room, batch, context, kv, tp, extra)
     said = remedy(target, hardware, float(batch), context, extra)
     fits = memory_bytes(target, float(batch), context, extra) <= room
     assert (said == "") == fits
-    for option, value in (part.split() for part in said.removeprefix("what fits: ").split(" or ") if part.startswith("--")):
+    for option, value in (
+        part.split() for part in said.removeprefix("what fits: ").split(" or ") if part.startswith("--")
+    ):
         numbers, ranks, sequences = target.precision, tp, float(batch)
         if option == "--tp":
             ranks = int(value)
@@ -249,7 +286,9 @@ def test_what_is_said_to_fit_does_fit(name, room, batch, context, kv, tp, extra)
             bigger = memory_bytes(Target(target.llm, numbers, ranks), sequences + 1, context, extra)
             assert bigger > room or sequences + 1 > batch - 1
         share = extra * tp / ranks
-        assert memory_bytes(Target(target.llm, numbers, ranks), sequences, context, share) <= room * (1 + 1e-12)
+        assert memory_bytes(Target(target.llm, numbers, ranks), sequences, context, share) <= room * (
+            1 + 1e-12
+        )
 
 
 def test_a_smaller_weight_format_is_named_with_the_cache_format_kept():
@@ -269,8 +308,16 @@ def test_a_smaller_weight_format_is_named_with_the_cache_format_kept():
         ("dflash", "vllm", ['"method":"dflash"', '"num_speculative_tokens":5']),
         ("dspark", "vllm", ['"num_speculative_tokens":5']),
         ("small-lm", "vllm", ['"method":"draft_model"', '"num_speculative_tokens":5']),
-        ("eagle3", "sglang", ["--speculative-num-steps 5", "--speculative-eagle-topk 1", "--speculative-num-draft-tokens 6"]),
-        ("small-lm", "sglang", ["STANDALONE", "--speculative-num-steps 5", "--speculative-num-draft-tokens 6"]),
+        (
+            "eagle3",
+            "sglang",
+            ["--speculative-num-steps 5", "--speculative-eagle-topk 1", "--speculative-num-draft-tokens 6"],
+        ),
+        (
+            "small-lm",
+            "sglang",
+            ["STANDALONE", "--speculative-num-steps 5", "--speculative-num-draft-tokens 6"],
+        ),
         ("dflash", "sglang", ["--speculative-dflash-block-size 6"]),
         ("dspark", "sglang", ["--speculative-dspark-block-size 5"]),
         ("eagle3", "tensorrt-llm", ["max_draft_len: 5"]),
@@ -392,7 +439,10 @@ def test_the_verify_of_a_mixture_reads_more_bytes_than_a_plain_step():
     from rooflinekit.transformer import forward_pass
 
     llm = find_llm("qwen3-30b-a3b")
-    read = {w: sum(float(one.weight_bytes) for one in forward_pass(llm, Load(width=float(w)), BF16)) for w in (1, 4, 8, 16, 60)}
+    read = {
+        w: sum(float(one.weight_bytes) for one in forward_pass(llm, Load(width=float(w)), BF16))
+        for w in (1, 4, 8, 16, 60)
+    }
     assert read[1] == pytest.approx(6.08e9, rel=0.01)
     assert [read[w] / read[1] for w in (4, 8, 16, 60)] == pytest.approx([2.57, 4.25, 6.54, 9.74], rel=0.01)
 
@@ -403,7 +453,9 @@ def test_the_gain_of_a_block_drafter_fades_past_the_ridge():
     assert hardware.ridge_tokens("bf16", 2.0) == pytest.approx(295, rel=0.01)
     assert hardware.ridge_tokens("bf16", 2.0) / 16 == pytest.approx(18.5, rel=0.03)
     drafter = dflash.for_target(LLAMA.llm, BF16)
-    gains = [ask(Constant(0.8), drafter=drafter, load=Load(float(b), 1000.0), k=15).speedup for b in (1, 4, 64)]
+    gains = [
+        ask(Constant(0.8), drafter=drafter, load=Load(float(b), 1000.0), k=15).speedup for b in (1, 4, 64)
+    ]
     assert gains[0] == pytest.approx(gains[1], rel=0.1)
     assert gains[2] < 0.6 * gains[1]
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.strategies import drafters_for, llms, log_floats, machines, small_llm
 
 from rooflinekit.acceptance import Constant, Survival, expected_tokens
 from rooflinekit.drafters import BUILDERS, dflash, dspark, eagle3
@@ -21,6 +20,7 @@ from rooflinekit.speculation import Round, eta, s_up, speculate
 from rooflinekit.target import Target
 from rooflinekit.transformer import Load, forward_pass
 from rooflinekit.work import Machine, Pass, plan_time_s, works_time_s
+from tests.strategies import drafters_for, llms, log_floats, machines, small_llm
 
 TABLES = Path(__file__).parent / "reference" / "leviathan.csv"
 with TABLES.open(encoding="utf-8") as _file:
@@ -96,14 +96,19 @@ def test_the_round_cost_is_the_break_even_length(draft, verify, decode, host, de
 @given(st.floats(1e-5, 1e-2), st.floats(0.0, 1e-2))
 def test_host_time_of_a_step_helps_speculation(device, host):
     """A fixed host time per step, paid once a round: the round cost falls towards 1."""
-    bare, slow = Round(3, 2.5, 0.1 * device, 1.2 * device, device), Round(3, 2.5, 0.1 * device, 1.2 * device, device, host, host)
+    bare, slow = (
+        Round(3, 2.5, 0.1 * device, 1.2 * device, device),
+        Round(3, 2.5, 0.1 * device, 1.2 * device, device, host, host),
+    )
     assert 1.0 <= slow.round_cost <= bare.round_cost * (1 + 1e-12)
 
 
 def test_host_times_are_counted_per_step_and_per_row():
     """A round pays one step and a token's share for each of its K + 1 rows of every sequence."""
     machine = replace(H100, step_host_s=1e-3, token_host_s=1e-5)
-    one = speculate(machine, LLAMA, eagle3.for_target(LLAMA.llm, BF16), Constant(0.8), batch=4.0, context=100.0, k=3.0)
+    one = speculate(
+        machine, LLAMA, eagle3.for_target(LLAMA.llm, BF16), Constant(0.8), batch=4.0, context=100.0, k=3.0
+    )
     assert one.host_s == pytest.approx(1e-3 + 4 * 4 * 1e-5)
     assert one.decode_host_s == pytest.approx(1e-3 + 4 * 1e-5)
 
@@ -111,13 +116,24 @@ def test_host_times_are_counted_per_step_and_per_row():
 # --- the model against its parts
 
 
-@given(st.data(), llms(), machines(stairs=False), st.integers(1, 64), st.integers(0, 50_000), st.integers(1, 15), alphas)
+@given(
+    st.data(),
+    llms(),
+    machines(stairs=False),
+    st.integers(1, 64),
+    st.integers(0, 50_000),
+    st.integers(1, 15),
+    alphas,
+)
 def test_a_round_is_made_of_draft_verify_and_plain_step(data, llm, machine, batch, context, k, alpha):
     """Draft = the plan's passes; verify = K + 1 rows; decode = one row; all on the same machine."""
     target, drafter = Target(llm, BF16), data.draw(drafters_for(llm))
-    one = speculate(machine, target, drafter, Constant(alpha), batch=float(batch), context=float(context), k=float(k))
+    one = speculate(
+        machine, target, drafter, Constant(alpha), batch=float(batch), context=float(context), k=float(k)
+    )
     verify, decode = (
-        works_time_s(forward_pass(llm, Load(float(batch), float(context), w), BF16), machine) for w in (k + 1.0, 1.0)
+        works_time_s(forward_pass(llm, Load(float(batch), float(context), w), BF16), machine)
+        for w in (k + 1.0, 1.0)
     )
     assert one.verify_s == pytest.approx(verify)
     assert one.decode_s == pytest.approx(decode)
@@ -131,7 +147,9 @@ def test_a_round_is_made_of_draft_verify_and_plain_step(data, llm, machine, batc
 def test_a_verify_is_never_cheaper_than_a_plain_step_on_a_roofline(llm, machine, batch, context, k):
     """R(W) >= 1 where nothing but bytes and FLOPs counts; it is not clamped, since measured kernels differ."""
     target = Target(llm, BF16)
-    ratio = target.step_s(machine, float(batch), float(context), k + 1.0) / target.step_s(machine, float(batch), float(context), 1.0)
+    ratio = target.step_s(machine, float(batch), float(context), k + 1.0) / target.step_s(
+        machine, float(batch), float(context), 1.0
+    )
     assert ratio >= 1 - 1e-12
 
 
@@ -148,14 +166,20 @@ def test_a_table_may_make_a_plain_step_dearer_than_a_verify():
 # --- limits of drafters
 
 
-@given(machines(stairs=False), st.integers(1, 32), st.integers(0, 50_000), st.integers(1, 7), st.floats(1.0, 8.0))
-def test_a_semi_autoregressive_drafter_without_a_head_is_the_parallel_one(machine, batch, context, k, refresh):
+@given(
+    machines(stairs=False), st.integers(1, 32), st.integers(0, 50_000), st.integers(1, 7), st.floats(1.0, 8.0)
+)
+def test_a_semi_autoregressive_drafter_without_a_head_is_the_parallel_one(
+    machine, batch, context, k, refresh
+):
     """DSpark with rank 0 costs DFlash's backbone over K positions (its block has no anchor of its own)."""
     parallel = dflash.for_target(LLAMA.llm, BF16)
     bare = DSpark(parallel, 0, 7)
     options = {"batch": float(batch), "context": float(context), "refresh": refresh}
     same = parallel.backbone(width=float(k), rows_out=float(k), tp=1, **options)
-    assert plan_time_s(bare.plan(k=float(k), **options), machine) == pytest.approx(plan_time_s((same,), machine))
+    assert plan_time_s(bare.plan(k=float(k), **options), machine) == pytest.approx(
+        plan_time_s((same,), machine)
+    )
     assert bare.memory_bytes(batch=1.0, context=10.0) == parallel.memory_bytes(batch=1.0, context=10.0)
 
 
@@ -178,7 +202,9 @@ def test_a_heavy_head_is_one_serial_pass_per_token(machine, batch, context, k):
     head = heavy.plan(k=float(k), **options)[1]
     one = plan_time_s(serial.plan(k=1.0, **options), machine)
     assert plan_time_s((head,), machine) == pytest.approx(k * one)
-    more = plan_time_s(serial.plan(k=k + 1.0, **options), machine) - plan_time_s(serial.plan(k=float(k), **options), machine)
+    more = plan_time_s(serial.plan(k=k + 1.0, **options), machine) - plan_time_s(
+        serial.plan(k=float(k), **options), machine
+    )
     assert more == pytest.approx(one, rel=1e-6)
 
 
@@ -194,7 +220,9 @@ def test_the_light_head_costs_in_proportion_to_its_rank(rank):
 def test_a_drafter_whose_tokens_all_fail_only_costs(data, llm, machine, batch):
     """alpha = 0: one token a round, so the speedup is 1 / rho and below 1."""
     drafter = data.draw(drafters_for(llm))
-    one = speculate(machine, Target(llm, BF16), drafter, Constant(0.0), batch=float(batch), context=100.0, k=3.0)
+    one = speculate(
+        machine, Target(llm, BF16), drafter, Constant(0.0), batch=float(batch), context=100.0, k=3.0
+    )
     assert one.acceptance_length == 1.0
     assert one.speedup == pytest.approx(1.0 / one.round_cost)
 
@@ -214,7 +242,11 @@ def test_drafting_for_nothing_with_no_draft_is_plain_decoding():
             return 0.0
 
     one = speculate(H100, LLAMA, Nothing(), Constant(0.9), context=4096.0, k=0.0)
-    assert (one.acceptance_length, one.round_cost, one.speedup) == (pytest.approx(1.0), pytest.approx(1.0), pytest.approx(1.0))
+    assert (one.acceptance_length, one.round_cost, one.speedup) == (
+        pytest.approx(1.0),
+        pytest.approx(1.0),
+        pytest.approx(1.0),
+    )
 
 
 # --- arrays
@@ -231,7 +263,15 @@ def test_a_grid_in_one_call_equals_a_call_for_each_point(name):
     assert np.shape(grid.speedup) == (2, 3, 3)
     for i, j, n in np.ndindex(2, 3, 3):
         one = speculate(H100, LLAMA, drafter, Constant(0.7), batch=batch[i], context=context[j], k=k[n])
-        for field in ("acceptance_length", "draft_s", "verify_s", "decode_s", "round_cost", "speedup", "draft_cost"):
+        for field in (
+            "acceptance_length",
+            "draft_s",
+            "verify_s",
+            "decode_s",
+            "round_cost",
+            "speedup",
+            "draft_cost",
+        ):
             found = np.broadcast_to(getattr(grid, field), (2, 3, 3))[i, j, n]
             assert found == pytest.approx(float(getattr(one, field))), field
 
@@ -241,10 +281,24 @@ def test_any_grid_equals_its_points(llm, machine, data):
     """The same for drawn models and machines, staircases and tiles included."""
     drafter = data.draw(drafters_for(llm))
     k = np.array([1.0, 2.0, 5.0])
-    grid = speculate(machine, Target(llm, BF16), drafter, Survival((0.9, 0.5, 0.4, 0.1, 0.1)), batch=3.0, context=100.0, k=k)
+    grid = speculate(
+        machine,
+        Target(llm, BF16),
+        drafter,
+        Survival((0.9, 0.5, 0.4, 0.1, 0.1)),
+        batch=3.0,
+        context=100.0,
+        k=k,
+    )
     for i, one_k in enumerate(k):
         one = speculate(
-            machine, Target(llm, BF16), drafter, Survival((0.9, 0.5, 0.4, 0.1, 0.1)), batch=3.0, context=100.0, k=one_k
+            machine,
+            Target(llm, BF16),
+            drafter,
+            Survival((0.9, 0.5, 0.4, 0.1, 0.1)),
+            batch=3.0,
+            context=100.0,
+            k=one_k,
         )
         assert np.broadcast_to(grid.speedup, 3)[i] == pytest.approx(float(one.speedup))
 
@@ -276,8 +330,12 @@ def test_the_sweep_is_the_same_round():
     from rooflinekit.sweeps import speculation_grid
 
     drafter = dspark.for_target(LLAMA.llm, BF16)
-    data = speculation_grid(H100, LLAMA, drafter, batch=[1, 8], context=[100, 1000], k=[1, 3], alpha=[0.6, 0.9])
-    one = speculate(H100, LLAMA, drafter, Constant(np.array([0.6, 0.9])), batch=8.0, context=1000.0, k=np.array([[3.0]]))
+    data = speculation_grid(
+        H100, LLAMA, drafter, batch=[1, 8], context=[100, 1000], k=[1, 3], alpha=[0.6, 0.9]
+    )
+    one = speculate(
+        H100, LLAMA, drafter, Constant(np.array([0.6, 0.9])), batch=8.0, context=1000.0, k=np.array([[3.0]])
+    )
     found = data.sel(batch=8, context=1000, k=3)
     assert found.speedup.values == pytest.approx(np.ravel(one.speedup))
     assert data.verify_s.attrs["units"] == "s"

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.strategies import llms, loads, machines
 
 from rooflinekit.errors import ModelError
 from rooflinekit.llm import Attention, Block, Llm, Mla, Mlp, Moe
@@ -21,6 +20,7 @@ from rooflinekit.transformer import (
     forward_pass,
 )
 from rooflinekit.work import works_time_s
+from tests.strategies import llms, loads, machines
 
 BF16 = precision("bf16")
 
@@ -65,7 +65,12 @@ def test_activation_traffic_of_a_linear_layer_is_its_rows_in_and_out():
 
 def test_multi_query_attention_keeps_one_head():
     """With one KV head, 16 query heads share it: bytes of one, FLOPs of sixteen."""
-    work = attention_work(Block(3, Attention(heads=16, kv_heads=1, head_dim=64), Mlp(intermediate=2048)), Load(2.0, 10.0), BF16, 1)
+    work = attention_work(
+        Block(3, Attention(heads=16, kv_heads=1, head_dim=64), Mlp(intermediate=2048)),
+        Load(2.0, 10.0),
+        BF16,
+        1,
+    )
     assert work.kv_bytes == 3 * 2 * 11 * 2 * 1 * 64 * 2
     assert work.flops == 3 * 4 * 2 * 16 * 64 * 11
     assert work.activation_bytes == 3 * 2 * 2 * 16 * 64 * 2
@@ -99,7 +104,8 @@ def test_pairs_and_positions_are_those_of_a_count(context, width, window):
 def test_a_windowed_layer_reads_its_window_beside_a_full_layer():
     """Alternating layers, 4096 of context: the windowed one reads 512 positions, the full one all."""
     blocks = tuple(
-        Block(4, Attention(heads=8, kv_heads=4, head_dim=64, window=w), Mlp(intermediate=1024)) for w in (512, None)
+        Block(4, Attention(heads=8, kv_heads=4, head_dim=64, window=w), Mlp(intermediate=1024))
+        for w in (512, None)
     )
     llm = Llm(name="mixed", hidden=512, vocab=1000, blocks=blocks)
     works = forward_pass(llm, Load(2.0, 4096.0), BF16)
@@ -130,7 +136,9 @@ def test_the_intensity_of_latent_attention_is_that_of_the_paper():
 
 def test_a_prefill_of_latent_attention_runs_in_expanded_form():
     """Per pair and head 128 + 64 products for the score and 128 for the value, instead of 576 + 512."""
-    work = attention_work(Block(1, V3_MLA, Mlp(intermediate=18432)), Load(1.0, 0.0, 100.0, prefill=True), BF16, 1)
+    work = attention_work(
+        Block(1, V3_MLA, Mlp(intermediate=18432)), Load(1.0, 0.0, 100.0, prefill=True), BF16, 1
+    )
     assert work.flops == 128 * (100 * 101 / 2) * 2 * (128 + 64 + 128)
 
 
@@ -159,7 +167,9 @@ def test_the_union_of_experts_is_the_published_value():
     assert experts_touched(QWEN, Load()) == pytest.approx(8.0)
 
 
-@pytest.mark.parametrize(("experts", "top_k", "tokens"), [(128, 8, 8), (256, 8, 2), (8, 2, 4), (64, 6, 60), (16, 1, 16)])
+@pytest.mark.parametrize(
+    ("experts", "top_k", "tokens"), [(128, 8, 8), (256, 8, 2), (8, 2, 4), (64, 6, 60), (16, 1, 16)]
+)
 def test_the_union_of_experts_is_that_of_drawn_tokens(experts, top_k, tokens):
     """Drawing top-k sets uniformly and counting their union gives the formula within four standard errors."""
     rng = np.random.default_rng(7)
@@ -171,7 +181,12 @@ def test_the_union_of_experts_is_that_of_drawn_tokens(experts, top_k, tokens):
     assert experts_touched(moe, Load(width=float(tokens))) == pytest.approx(union.mean(), abs=error)
 
 
-@given(st.integers(1, 64), st.integers(1, 64), st.floats(0.0, 1.0), st.sampled_from([(8, 2), (128, 8), (256, 8), (4, 4)]))
+@given(
+    st.integers(1, 64),
+    st.integers(1, 64),
+    st.floats(0.0, 1.0),
+    st.sampled_from([(8, 2), (128, 8), (256, 8), (4, 4)]),
+)
 def test_the_union_lies_between_one_token_and_all_experts(batch, width, overlap, shape):
     """At least one token's experts, at most those of all tokens or all there are; overlap only saves."""
     moe = Moe(experts=shape[0], top_k=shape[1], intermediate=1)
@@ -297,7 +312,10 @@ def test_the_latent_is_on_every_rank():
 def test_an_all_reduce_sends_what_the_cheaper_algorithm_sends(tp, factor):
     """min(n - 1, 2 (n - 1) / n) messages of rows x width, two a layer."""
     llm = Llm(
-        name="m", hidden=768, vocab=24_000, blocks=(Block(5, Attention(heads=24, kv_heads=24, head_dim=32), Mlp(intermediate=2400)),)
+        name="m",
+        hidden=768,
+        vocab=24_000,
+        blocks=(Block(5, Attention(heads=24, kv_heads=24, head_dim=32), Mlp(intermediate=2400)),),
     )
     work = pick(forward_pass(llm, Load(2.0, 0.0, 3.0), BF16, tp), "all-reduce")
     assert work.bytes == pytest.approx(2 * 5 * factor * 6 * 768 * 2)
@@ -313,7 +331,9 @@ def test_the_logits_are_gathered():
 
 def test_one_rank_talks_to_nobody():
     """No collectives without tensor parallelism."""
-    assert not [work for work in forward_pass(find_llm("llama-3.1-8b"), Load(), BF16) if work.kind == "collective"]
+    assert not [
+        work for work in forward_pass(find_llm("llama-3.1-8b"), Load(), BF16) if work.kind == "collective"
+    ]
 
 
 @pytest.mark.parametrize(("name", "tp"), [("llama-3.1-8b", 3), ("qwen3-30b-a3b", 3), ("llama-3.1-8b", 5)])
@@ -350,7 +370,12 @@ def test_wider_longer_and_larger_never_take_less_time(llm, load, machine, more):
     base = works_time_s(forward_pass(llm, load, BF16), machine)
     smooth = machine.ceilings.get(("experts", "*"))
     for change in ((more, 0, 0), (0, more, 0), (0, 0, more)):
-        grown = Load(load.batch + change[0], load.context + change[1], load.width + change[2], routing_overlap=load.routing_overlap)
+        grown = Load(
+            load.batch + change[0],
+            load.context + change[1],
+            load.width + change[2],
+            routing_overlap=load.routing_overlap,
+        )
         if smooth is not None and (smooth.tile != 1.0 or smooth.rows_per_pass != math.inf):
             continue  # rows per expert may shrink across a tile while the union grows
         assert works_time_s(forward_pass(llm, grown, BF16), machine) >= base * (1 - 1e-9)
@@ -392,7 +417,11 @@ def test_the_parameters_are_those_of_the_matrices_and_vectors(llm):
         else:
             query = a.heads * (a.nope_dim + a.rope_dim)
             one = h * query if a.q_lora_rank is None else a.q_lora_rank * (h + query + 1)
-            one += h * (a.kv_lora_rank + a.rope_dim) + a.kv_lora_rank + a.kv_lora_rank * a.heads * (a.nope_dim + a.value_dim)
+            one += (
+                h * (a.kv_lora_rank + a.rope_dim)
+                + a.kv_lora_rank
+                + a.kv_lora_rank * a.heads * (a.nope_dim + a.value_dim)
+            )
             one += a.heads * a.value_dim * h
         matrices = 3 if f.gated else 2
         if isinstance(f, Moe):

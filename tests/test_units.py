@@ -22,7 +22,9 @@ def test_decimal_prefixes_are_exact(unit, prefix, factor):
     assert parse(f"0.7 {prefix}{unit}", unit) == float(f"0.7e{len(str(int(factor))) - 1}")
 
 
-@pytest.mark.parametrize(("prefix", "literal"), [("", 20.0), ("m", 20e-3), ("u", 20e-6), ("µ", 20e-6), ("n", 20e-9)])
+@pytest.mark.parametrize(
+    ("prefix", "literal"), [("", 20.0), ("m", 20e-3), ("u", 20e-6), ("µ", 20e-6), ("n", 20e-9)]
+)
 def test_times_take_small_prefixes_exactly(prefix, literal):
     """``20 us`` is the float 2e-05 itself, not a product that is off in the last bit."""
     assert parse(f"20 {prefix}s", "s") == literal
@@ -50,7 +52,13 @@ def test_the_examples_of_the_messages_can_be_read(unit):
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("1979 TOPS", 1979e12), ("5 TOP/s", 5e12), ("989.4 TFLOPs/s", 989.4e12), ("1_000 GFLOP/s", 1e12), ("7 OP/s", 7.0)],
+    [
+        ("1979 TOPS", 1979e12),
+        ("5 TOP/s", 5e12),
+        ("989.4 TFLOPs/s", 989.4e12),
+        ("1_000 GFLOP/s", 1e12),
+        ("7 OP/s", 7.0),
+    ],
 )
 def test_rates_are_read_as_vendors_print_them(text, value):
     """Integer rates are printed as TOPS and mean operations per second."""
@@ -58,7 +66,8 @@ def test_rates_are_read_as_vendors_print_them(text, value):
 
 
 @pytest.mark.parametrize(
-    ("text", "value"), [("  3.35   TB/s ", 3.35e12), ("3.35TB/s", 3.35e12), ("+3.35e0 TB/s", 3.35e12), (".5 TB/s", 5e11)]
+    ("text", "value"),
+    [("  3.35   TB/s ", 3.35e12), ("3.35TB/s", 3.35e12), ("+3.35e0 TB/s", 3.35e12), (".5 TB/s", 5e11)],
 )
 def test_spacing_and_sign_do_not_matter(text, value):
     """A quantity is read the same however it is spaced."""

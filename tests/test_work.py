@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.strategies import ceilings, log_floats, machines, staircases, works
 
 from rooflinekit.work import (
     ROOFLINE,
@@ -24,6 +23,7 @@ from rooflinekit.work import (
     work_time_s,
     works_time_s,
 )
+from tests.strategies import ceilings, log_floats, machines, staircases, works
 
 terms = st.one_of(st.just(0.0), log_floats(1e-12, 1e3))
 sharpness = st.one_of(st.just(math.inf), st.floats(1.0, 64.0))
@@ -59,7 +59,9 @@ def test_the_norm_is_symmetric(a, b, p):
 
 
 @pytest.mark.parametrize("p", [1.0, 2.0, 16.0, 1e6, math.inf])
-@pytest.mark.parametrize(("a", "b"), [(1e300, 1e300), (1e300, 1e-300), (1e-300, 1e-300), (5e-324, 5e-324), (0.0, 1e308)])
+@pytest.mark.parametrize(
+    ("a", "b"), [(1e300, 1e300), (1e300, 1e-300), (1e-300, 1e-300), (5e-324, 5e-324), (0.0, 1e308)]
+)
 def test_the_norm_does_not_overflow(a, b, p):
     """Powers are taken of a ratio, so huge and tiny times survive."""
     expected = max(a, b) if min(a, b) < max(a, b) * 1e-3 else max(a, b) * 2 ** (1 / p)
@@ -99,7 +101,11 @@ def test_a_staircase_goes_through_its_measured_points(stairs):
 @given(staircases(), st.floats(0.0, 1.0))
 def test_a_staircase_interpolates_inside_a_regime_and_never_across_a_break(stairs, share):
     """Between two points: a straight line in one regime, the last measured cost before a break."""
-    pairs = zip(zip(stairs.rows, stairs.reads, strict=True), zip(stairs.rows[1:], stairs.reads[1:], strict=True), strict=False)
+    pairs = zip(
+        zip(stairs.rows, stairs.reads, strict=True),
+        zip(stairs.rows[1:], stairs.reads[1:], strict=True),
+        strict=False,
+    )
     for (low, left), (high, right) in pairs:
         rows = low + share * (high - low)
         assume(rows < high)
@@ -132,7 +138,9 @@ def test_a_staircase_of_arrays_is_that_of_its_elements(stairs, rows):
     assert isinstance(stairs.at(rows[0]), float)
 
 
-@pytest.mark.parametrize(("reads", "expected", "name"), [(0.8, 0.8e-3, "memory"), (1.0, 1e-3, "memory"), (3.0, 3e-3, "compute")])
+@pytest.mark.parametrize(
+    ("reads", "expected", "name"), [(0.8, 0.8e-3, "memory"), (1.0, 1e-3, "memory"), (3.0, 3e-3, "compute")]
+)
 def test_a_staircase_replaces_knee_tile_and_passes(reads, expected, name):
     """The time is the table's cost times one read of the bytes, whatever tile or p say beside it."""
     table = Ceiling(staircase=Staircase((1.0, 16.0), (reads, reads)), p=1.0, tile=128.0, rows_per_pass=1.0)
@@ -220,9 +228,17 @@ def test_works_with_arrays_are_those_of_their_elements(machine, several, data):
     """One call over a grid gives what one call per point gives."""
     scale = np.array(data.draw(st.lists(st.floats(1.0, 50.0), min_size=1, max_size=4)))
     for work in several:
-        grid = replace(work, rows=work.rows * scale, flops=work.flops * scale, activation_bytes=work.activation_bytes * scale)
+        grid = replace(
+            work,
+            rows=work.rows * scale,
+            flops=work.flops * scale,
+            activation_bytes=work.activation_bytes * scale,
+        )
         single = [
-            replace(work, rows=work.rows * s, flops=work.flops * s, activation_bytes=work.activation_bytes * s) for s in scale
+            replace(
+                work, rows=work.rows * s, flops=work.flops * s, activation_bytes=work.activation_bytes * s
+            )
+            for s in scale
         ]
         found = np.broadcast_to(work_time_s(grid, machine), scale.shape)
         assert found == pytest.approx([work_time_s(one, machine) for one in single])
@@ -254,7 +270,9 @@ def test_a_format_without_a_peak_has_no_compute_term():
 def test_a_ceiling_of_one_format_does_not_serve_another():
     """The format's own ceiling comes before the one for any, and none is borrowed."""
     own, anyone = Ceiling(t0_s=1.0), Ceiling(t0_s=2.0)
-    machine = replace(NVLINK, ceilings={("linear", "bf16"): own, ("linear", "*"): anyone, ("attention", "bf16"): own})
+    machine = replace(
+        NVLINK, ceilings={("linear", "bf16"): own, ("linear", "*"): anyone, ("attention", "bf16"): own}
+    )
     assert machine.ceiling("linear", "bf16") is own
     assert machine.ceiling("linear", "fp8") is anyone
     assert machine.ceiling("attention", "fp16") is ROOFLINE

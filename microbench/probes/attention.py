@@ -66,8 +66,9 @@ class AttentionSweep:
         timers, errors = self._candidates(session, cache)
         if not timers:
             return
-        outcome = contest(session, timers, {"read": session.read_timer(cache.tensors)})
-        probe = beside_case(session, self.name, self.dtype, self._one_bytes(), cache.nbytes)
+        reading, nbytes = session.read_probe(cache)
+        outcome = contest(session, timers, {"read": reading})
+        probe = beside_case(session, self.name, self.dtype, nbytes, cache.nbytes)
         yield session.record(probe, outcome.series["read"])
         for width, kernel in outcome.best.items():
             case = self._case(width, kernel, outcome.medians[width], errors[width, kernel], cache.nbytes)

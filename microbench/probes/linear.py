@@ -76,14 +76,13 @@ class LinearSweep:
         found = self._candidates(session, weights)
         if not found.timers:
             return
-        probed = self.kind == "linear"
-        outcome = contest(
-            session, found.timers, {"read": session.read_timer(weights.tensors)} if probed else None
-        )
-        if probed:
-            one_bytes = weights.nbytes / len(weights)
-            probe = beside_case(session, self.name, self.dtype, one_bytes, weights.nbytes)
+        if self.kind == "linear":
+            timer, nbytes = session.read_probe(weights)
+            outcome = contest(session, found.timers, {"read": timer})
+            probe = beside_case(session, self.name, self.dtype, nbytes, weights.nbytes)
             yield session.record(probe, outcome.series["read"])
+        else:
+            outcome = contest(session, found.timers)
         for rows, kernel in outcome.best.items():
             if found.checks[rows, kernel]() > TOLERANCE[self.dtype]:
                 session.wrong.append(
@@ -91,7 +90,9 @@ class LinearSweep:
                 )
                 continue
             case = self._case(rows, kernel, outcome.medians[rows], found, weights.nbytes)
-            yield session.record(case, outcome.winner(rows), outcome.ratio(rows) if probed else ())
+            yield session.record(
+                case, outcome.winner(rows), outcome.ratio(rows) if self.kind == "linear" else ()
+            )
 
     def _candidates(self, session: Session, weights: Rotation) -> Candidates:
         found = Candidates()

@@ -191,10 +191,10 @@ class StepSweep:
         warnings = self._composition(built, {width: kernels for width, _, kernels, _ in chosen})
         # Each read comes after a whole step, so that it finds its buffers cold.
         buffers = session.rotation((READ_BYTES // 4,), "fp32", 2)
-        beside = {"read": session.read_timer(buffers.tensors)}
+        reading, nbytes = session.read_probe(buffers)
         # A step is long: the rounds that make a median take longer than those of a layer.
-        outcome = contest(session, timers, beside, cap=3.0, try_first=False)
-        probe = beside_case(session, self.name, self.dtype, READ_BYTES, buffers.nbytes)
+        outcome = contest(session, timers, {"read": reading}, cap=4.0, try_first=False)
+        probe = beside_case(session, self.name, self.dtype, nbytes, buffers.nbytes)
         yield session.record(probe, outcome.series["read"])
         for width, name in outcome.best.items():
             case = self._case(width, name, outcome.medians[width], errors[width], warnings)

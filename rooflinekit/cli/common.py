@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -118,7 +119,7 @@ def writable(path: Path, endings: Iterable[str] = ()) -> Path:
         raise RooflineError(
             f"{path}: {path.suffix or 'no ending'} cannot be written; use {' or '.join(endings)}"
         )
-    if path.is_dir():
+    if os.path.isdir(path):  # noqa: PTH112 - False for names too long, which the probe below refuses
         raise RooflineError(f"{path} is a folder; give a file name")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -201,6 +201,16 @@ def test_buffers_are_distinct_random_and_reproducible():
     assert first.tensors[0].double().std().item() == pytest.approx(0.5, rel=0.05)
 
 
+@pytest.mark.parametrize(("shape", "dtype"), [((7, 33), "bf16"), ((5, 3), "fp32"), ((64, 64), "bf16")])
+def test_pieces_for_reading_are_equal_whole_words_of_the_same_memory(filler, shape, dtype):
+    rotation = filler.rotation(shape, dtype, 9)
+    pieces = rotation.pieces(200)
+    assert len({p.numel() for p in pieces}) == 1
+    for piece in pieces:
+        assert piece.view(torch.int64).numel() * 8 >= 200 - 8
+    assert pieces[0].data_ptr() == rotation.tensors[0].data_ptr()
+
+
 def test_large_buffer_is_filled_to_its_end(filler):
     tensor = filler.tensor((5_000_001,), "fp32")
     assert bool((tensor != 0).all())
