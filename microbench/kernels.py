@@ -99,22 +99,21 @@ class ReadKernel:
 def read_kernels(torch: Any) -> tuple[ReadKernel, ...]:
     """Reductions that compete; which is quickest differs between devices and builds of torch.
 
-    All are lower bounds of what the memory gives. They take a flat tensor of whole 64-bit words.
+    All are lower bounds of what the memory gives. They take a flat tensor of whole 64-bit words. Norm and
+    sum of floats are left out: their arithmetic binds at a third of the bandwidth here, and on a contended
+    machine, where a reduction on one thread is disturbed less, they would win for the wrong reason.
     """
     return (
         ReadKernel("sum int64", lambda t: t.view(torch.int64).sum()),
         ReadKernel("max int64", lambda t: t.view(torch.int64).max()),
         ReadKernel("max int32", lambda t: t.view(torch.int32).max()),
-        ReadKernel("norm fp32", lambda t: torch.linalg.vector_norm(t.view(torch.float32))),
     )
 
 
 def reads_right(kernel: ReadKernel, tensor: Tensor, torch: Any) -> bool:
-    """Check a reduction against numpy. The norm is left out: random bits read as fp32 hold infinities."""
+    """Check a reduction against numpy."""
     words = tensor.cpu().view(torch.int32 if kernel.name.endswith("32") else torch.int64).numpy()
     got = kernel.call(tensor).item()
-    if kernel.name.startswith("norm"):
-        return True
     return bool(got == (words.sum() if kernel.name.startswith("sum") else words.max()))
 
 

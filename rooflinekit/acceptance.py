@@ -200,7 +200,7 @@ class Survival:
         return result if result.ndim else float(result)
 
     def draws(self, count: int, seed: int = 0) -> list[Survival]:
-        """Survival vectors drawn from the Dirichlet posterior of the histogram (prior 1/2 per cell).
+        """Survival vectors drawn from the Dirichlet posterior of the histogram (prior: one round in all).
 
         Raises
         ------
@@ -209,8 +209,8 @@ class Survival:
         """
         if self.counted is None:
             raise AcceptanceError("survival without a number of rounds has no interval; give the rounds")
-        steps = -np.diff(np.concatenate([[1.0], self.values, [0.0]]))
-        cells = np.random.default_rng(seed).dirichlet(steps * self.counted + 0.5, size=count)
+        steps = np.maximum(-np.diff(np.concatenate([[1.0], self.values, [0.0]])), 0.0)
+        cells = np.random.default_rng(seed).dirichlet(steps * self.counted + 1.0 / len(steps), size=count)
         tails = np.clip(1.0 - np.cumsum(cells, axis=1)[:, :-1], 0.0, 1.0)
         return [Survival(tuple(np.minimum.accumulate(row).tolist()), self.counted) for row in tails]
 

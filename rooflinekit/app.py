@@ -117,8 +117,11 @@ def recommend(
     number(max_k, "--max-k", 1, 1024)
     if k is not None:
         number(k, "--k", 1, 1024)
+    described = (alpha, acceptance_length, survival)
     if acceptance is None or isinstance(acceptance, str | Path):
         acceptance = make_acceptance(alpha, acceptance_length, measured_k, survival, acceptance)
+    elif any(value is not None for value in described):
+        raise RooflineError("acceptance was given twice: as an object and as numbers; give one of them")
     return recommend_k(
         ready.machine,
         ready.target,
@@ -166,18 +169,35 @@ def sweep(
     *,
     batch: Sequence[float] = (1,),
     context: Sequence[float] = (4096,),
-    k: Sequence[float] = (1, 2, 3, 4, 5, 6, 7, 8),
+    k: Sequence[float] | None = None,
     alpha: Sequence[float] = (0.8,),
     **options: Any,
 ) -> xr.Dataset:
-    """Evaluate speculation over a grid of batch x context x K x alpha, labelled with names and units."""
+    """Evaluate speculation over a grid of batch x context x K x alpha, labelled with names and units.
+
+    Parameters
+    ----------
+    model, hardware, drafter
+        As in :func:`recommend`; so are the remaining options.
+    batch, context, k, alpha
+        Axes; K is 1 to 8 by default, or up to the drafter's trained block.
+    """
     from rooflinekit.drafting_options import make_drafter
     from rooflinekit.sweeps import speculation_grid
 
     ready = setup(model, hardware, **options)
     built = make_drafter(drafter, ready.target)
+    largest = built.max_k or 1024
+    ks = range(1, min(8, largest) + 1) if k is None else k
+    for name, values, low, high in (
+        ("batch", batch, 1, 1e6),
+        ("context", context, 0, 1e8),
+        (f"k of {built.name}", ks, 1, largest),
+    ):
+        for value in values:
+            number(value, name, low, high)
     return speculation_grid(
-        ready.machine, ready.target, built, batch=batch, context=context, k=k, alpha=alpha
+        ready.machine, ready.target, built, batch=batch, context=context, k=ks, alpha=alpha
     )
 
 

@@ -100,6 +100,10 @@ def make_acceptance(
             "acceptance needs exactly one of --alpha, --acceptance-length with --measured-k, --survival, --acceptance; "
             f"{said}"
         )
+    if measured_k is not None and acceptance_length is None:
+        raise AcceptanceError(
+            f"--measured-k {measured_k} belongs to --acceptance-length; leave it out or add the length"
+        )
     if alpha is not None:
         if not math.isfinite(alpha):
             raise AcceptanceError(f"acceptance rate {alpha} is not in 0..1; give a probability such as 0.8")

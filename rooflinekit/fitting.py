@@ -25,10 +25,12 @@ HELD_OUT_SHAPES = 0.34
 """Share of shapes that are held out whole (rounded down, at least one where there are two)."""
 HELD_OUT_ROWS = 0.25
 """Share of the row counts of a fitted shape that are held out; one row and the most rows stay in."""
+FEWEST = 4
+"""A kind of work with fewer fitted cases than this is not fitted."""
 IMPOSSIBLE = 1.02
 """A time that beats bandwidth and peak by more than this is left out, and counted."""
 PARSIMONY = 0.85
-"""A staircase must reach this fraction of the formula's error to be preferred."""
+"""A tile or a staircase must reach this fraction of the plain form's error to be preferred."""
 
 
 def split(cases: Sequence[Measurement]) -> tuple[list[Measurement], list[Measurement]]:
@@ -80,10 +82,6 @@ def fit_kind(cases: Sequence[Measurement], base: Machine) -> tuple[Fit, list[Mea
     """Fit one kind of work in one format: split, choose the form, fit, report the held-out error."""
     inside, outside = split(cases)
     kind, dtype = cases[0].kind, cases[0].dtype
-    if len(inside) < 4:
-        raise CalibrationError(
-            f"only {len(inside)} usable {kind} cases in {dtype}, 4 are needed; measure with a larger --budget"
-        )
     moving = any(case.bandwidth_factor != 1.0 for case in inside)
     follows = moving and _best(inside, base)[1] < _best(without_drift(inside), base)[1]
     if not follows:
@@ -109,12 +107,13 @@ def fit_kind(cases: Sequence[Measurement], base: Machine) -> tuple[Fit, list[Mea
 
 
 def _best(cases: Sequence[Measurement], base: Machine) -> tuple[str, float]:
-    """Form with the least leave-one-shape-out error, and that error; a staircase must win clearly."""
+    """Form with the least leave-one-shape-out error, and that error."""
     scores = {
         form: _cross_error(cases, base, tile) for form, tile in _candidates(cases[0].kind, cases).items()
     }
-    formula = min((form for form in scores if form != "staircase"), key=scores.__getitem__)
-    chosen = "staircase" if scores.get("staircase", np.inf) < PARSIMONY * scores[formula] else formula
+    # The plain form stands unless another is clearly better: tiles and tables must earn their place.
+    other = min(scores, key=scores.__getitem__)
+    chosen = other if scores[other] < PARSIMONY * scores["p-norm"] else "p-norm"
     return chosen, scores[chosen]
 
 
@@ -211,13 +210,16 @@ def calibrate_cases(
     for kind, dtype in measured_kinds:
         kept, reasons = usable([c for c in cases if (c.kind, c.dtype) == (kind, dtype)], roof)
         left_out += reasons
-        if kept:
-            fit, inside = fit_kind(kept, base)
-            fits.append(fit)
-            used += [case.id for case in inside]
+        if len(split(kept)[0]) < FEWEST:
+            left_out["too few of a kind"] += len(kept)
+            continue
+        fit, inside = fit_kind(kept, base)
+        fits.append(fit)
+        used += [case.id for case in inside]
     if not any(fit.kind == "linear" for fit in fits):
         raise CalibrationError(
-            "no linear layers were measured, so nothing can be fitted; run `rooflinekit bench` again"
+            f"fewer than {FEWEST} usable linear layers were measured, so nothing can be fitted; measure again "
+            "with a larger --budget"
         )
     dtype = next(fit.dtype for fit in fits if fit.kind == "linear")
     launch = launch_fit(cases, dtype)

@@ -84,8 +84,9 @@ def fit_p_norm(
     """Fit t0, both efficiencies and the sharpness of the knee, robustly, to logarithms of times.
 
     Physical bounds: memory efficiency at most 1.1 (a read probe is a lower bound), compute efficiency at
-    most 1.3 (rated clocks of consumer cards are minimums), p between 1 (terms add) and 16 (a sharp roofline). Where the machine
-    publishes no peak for the format, only t0 and the memory efficiency can be told.
+    most 1.3 (rated clocks of consumer cards are minimums), p between 1 (terms add) and 16 (a sharp
+    roofline). Where the machine publishes no peak for the format, only t0 and the memory efficiency can
+    be told.
 
     Returns
     -------

@@ -157,21 +157,27 @@ def remedy(target: Target, hardware: Hardware, batch: float, context: float, ext
 
 def _fits_split(target: Target, tp: int, batch: float, context: float, extra: float, room: float) -> bool:
     try:
-        return memory_bytes(Target(target.llm, target.precision, tp), batch, context, extra / tp) <= room
+        return (
+            memory_bytes(Target(target.llm, target.precision, tp), batch, context, extra * target.tp / tp)
+            <= room
+        )
     except ModelError:
         return False  # heads that this number of ranks does not divide
 
 
-def expected_error(calibration: Calibration | None, lines: tuple[Line, ...], dtype: str) -> float | None:
-    """Held-out median error of the fits used, weighted by their share of the time."""
+def expected_error(
+    calibration: Calibration | None, works: tuple[Work, ...], machine: Machine
+) -> float | None:
+    """Held-out median error of the fits used, weighted by the time of the works they serve."""
     if calibration is None:
         return None
     total = weighted = 0.0
-    for line in lines:
-        fit = calibration.fit(line.kind, dtype)
+    for work in works:
+        fit = calibration.fit(work.kind, work.dtype)
         if fit is not None and fit.held_out is not None:
-            total += line.time_s
-            weighted += line.time_s * fit.held_out.median_abs_error
+            time_s = float(work_time_s(work, machine))
+            total += time_s
+            weighted += time_s * fit.held_out.median_abs_error
     return weighted / total if total else None
 
 
@@ -249,7 +255,7 @@ def predict_step(
         remedy=missing,
         breakdown=lines,
         calibration=calibration.name if calibration else "datasheet",
-        expected_error=expected_error(calibration, lines, numbers.compute),
+        expected_error=expected_error(calibration, works, machine),
         evidence=evidence_of(machine, calibration, works),
         notes=_notes(machine, numbers),
     )

@@ -15,7 +15,7 @@ from rooflinekit.drafters.base import Drafter
 from rooflinekit.engines import flags
 from rooflinekit.errors import AcceptanceError, CapacityError
 from rooflinekit.hardware import Hardware
-from rooflinekit.prediction import breakdown, evidence_of, expected_error, memory_bytes, remedy
+from rooflinekit.prediction import evidence_of, expected_error, memory_bytes, remedy
 from rooflinekit.target import Target
 from rooflinekit.transformer import Load, forward_pass
 from rooflinekit.work import Machine
@@ -105,7 +105,9 @@ def interval(
     noise = np.random.default_rng(seed + 1).normal(0.0, 1.0, DRAWS) * spread
     drawn = lengths / (point.round_cost * np.exp(noise))
     low, high = np.quantile(drawn, [0.05, 0.95])
-    return float(low), float(high)
+    # Counts at the edge of what is possible pull their posterior away from the estimate itself.
+    centre = point.acceptance_length / point.round_cost
+    return min(float(low), centre), max(float(high), centre)
 
 
 def _check_k(k: int, drafter: Drafter, acceptance: Acceptance) -> None:
@@ -172,7 +174,6 @@ def recommend_k(
     chosen = best if k is None else curve[k - 1]
     near = tuple(point.k for point in curve if point.speedup >= (1 - NEAR) * best.speedup)
     works = forward_pass(target.llm, load, target.precision, target.tp)
-    lines = breakdown(works, machine)
     ratio = _ratio_error(calibration, target.precision.compute)
     low, high = interval(acceptance, chosen, ratio)
     return Recommendation(
@@ -198,7 +199,7 @@ def recommend_k(
         loss=loss_account(machine, target, load, chosen, float(rounds.plain_s)),
         flags=flags(drafter.name, chosen.k),
         calibration=calibration.name if calibration else "datasheet",
-        expected_error=expected_error(calibration, lines, target.precision.compute),
+        expected_error=expected_error(calibration, works, machine),
         evidence=evidence_of(machine, calibration, works),
         notes=_notes(acceptance, drafter, chosen, top, best),
     )

@@ -118,7 +118,8 @@ def _mla_work(spec: Mla, count: int, load: Load, precision: Precision, tp: int) 
     heads = spec.heads / tp
     if load.prefill:
         per_pair = 2.0 * (spec.nope_dim + spec.rope_dim + spec.value_dim)
-        io = 2 * spec.nope_dim + spec.rope_dim + 2 * spec.value_dim + spec.nope_dim + spec.rope_dim
+        # Queries in, expanded keys and values in, values out.
+        io = 2 * (spec.nope_dim + spec.rope_dim) + 2 * spec.value_dim
     else:
         # Absorbed: queries and outputs live in the latent space (DeepSeek-V2, section 2.1.2).
         per_pair = 2.0 * (2 * spec.kv_lora_rank + spec.rope_dim)
@@ -136,7 +137,7 @@ def _mla_work(spec: Mla, count: int, load: Load, precision: Precision, tp: int) 
 
 
 def _attention_dtype(precision: Precision) -> str:
-    # Quantised linears leave attention in 16 bits on every engine we know unless the cache is fp8 too.
+    # Queries, scores and values are in 16 bits behind quantised linears, whatever the cache is stored in.
     return precision.compute if precision.compute in ("bf16", "fp16", "fp32") else "bf16"
 
 

@@ -71,8 +71,10 @@ def parse(text: str, unit: str) -> float:
     if not given and unit:
         raise UnitError(f"{text!r} has no unit; write it like '{EXAMPLES[unit]}'")
     value = _with_unit(number, given, unit)
-    if value is None or math.isinf(value):
+    if value is None:
         raise UnitError(f"{text!r} is not in {unit or 'a plain number'}; write it like '{EXAMPLES[unit]}'")
+    if math.isinf(value):
+        raise UnitError(f"{text!r} is too large for a number; write it like '{EXAMPLES[unit]}'")
     return value
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rooflinekit.calibration import Calibration
+from rooflinekit.errors import CalibrationError
 from rooflinekit.forms import Floats, errors
 from rooflinekit.llm import Llm
 from rooflinekit.measurement import Measurement
@@ -200,6 +201,11 @@ def validate_cases(
 ) -> Report:
     """Validate a calibrated machine against the measurements its calibration did not use."""
     compared = compare(cases, machine, calibration, find_llm)
+    if not compared:
+        raise CalibrationError(
+            "nothing is left to compare: every case was fitted or is a probe; measure again with another --seed or a "
+            "larger --budget"
+        )
     shares = [case.clean_share for case in cases if case.clean]
     used = set(calibration.used)
     return Report(

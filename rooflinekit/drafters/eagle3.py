@@ -91,7 +91,8 @@ def first_attention(target: Llm, input_multiple: int = 1) -> Attention:
         return Attention(
             heads=spec.heads, kv_heads=spec.kv_heads, head_dim=spec.head_dim, input_multiple=input_multiple
         )
-    heads = max(1, target.hidden // 128)
+    # A power of two, so that the usual numbers of ranks divide it.
+    heads = 1 << ((target.hidden // 128).bit_length() - 1) if target.hidden >= 128 else 1
     return Attention(heads=heads, kv_heads=heads, head_dim=128, input_multiple=input_multiple)
 
 
