@@ -5,6 +5,7 @@ from __future__ import annotations
 from rooflinekit.errors import RooflineError
 from rooflinekit.microbench.probes.attention import AttentionSweep
 from rooflinekit.microbench.probes.compute import compute_sweep
+from rooflinekit.microbench.probes.elementwise import ElementwiseSweep
 from rooflinekit.microbench.probes.launch import launch_sweep
 from rooflinekit.microbench.probes.linear import LinearSweep
 from rooflinekit.microbench.probes.read import ReadSweep
@@ -21,6 +22,8 @@ BUDGETS = {
 """Rules to stop by budget: about one minute, five and twenty on two cores."""
 
 ROWS = (1, 2, 3, 4, 6, 8, 12, 16, 17, 24, 32, 33, 48, 64)
+WIDE_ROWS = (96, 128, 192, 256)
+"""Further rows of an accelerator, whose knee lies there."""
 HEAD_ROWS = (1, 4, 8, 16)
 WIDTHS = (1, 2, 4, 8, 16)
 CONTEXTS = (1024, 4096, 16384)
@@ -47,22 +50,24 @@ def plan(budget: str = "quick", kind: str = "cpu", dtypes: tuple[str, ...] = ("b
     for dtype in dtypes:
         sweeps += [compute_sweep(size, dtype) for size in (sizes[:1] if budget == "quick" else sizes)]
     sweeps.append(launch_sweep(first))
-    sweeps += _model_linears(LLAMA_1B, first)
-    sweeps += _attentions(LLAMA_1B, first, 1)
-    if budget != "quick":
-        sweeps += _model_linears(LLAMA_8B, first)
-        sweeps += _attentions(LLAMA_8B, first, 1)
+    rows = ROWS if kind == "cpu" else ROWS + WIDE_ROWS
+    # An accelerator is quick and its small layers are launch-bound: there even a quick run has both sizes.
+    models = (LLAMA_1B,) if budget == "quick" and kind == "cpu" else (LLAMA_1B, LLAMA_8B)
+    for model in models:
+        sweeps.append(ElementwiseSweep(model, WIDTHS, first))
+        sweeps += _model_linears(model, first, rows)
+        sweeps += _attentions(model, first, 1)
     if budget == "full":
         sweeps += _attentions(LLAMA_1B, first, 8)
         for dtype in dtypes[1:]:
-            sweeps += _model_linears(LLAMA_1B, dtype)
+            sweeps += _model_linears(LLAMA_1B, dtype, rows)
     contexts = (1024,) if budget == "quick" else (1024, 8192)
     return sweeps + [StepSweep(LLAMA_1B, context, WIDTHS, first) for context in contexts]
 
 
-def _model_linears(model: Decoder, dtype: str) -> list[Sweep]:
+def _model_linears(model: Decoder, dtype: str, rows: tuple[int, ...]) -> list[Sweep]:
     layers = [
-        LinearSweep(out, inner, ROWS, dtype, label=name) for name, (out, inner) in model.matrices.items()
+        LinearSweep(out, inner, rows, dtype, label=name) for name, (out, inner) in model.matrices.items()
     ]
     return [*layers, LinearSweep(*model.head, HEAD_ROWS, dtype, label="head")]
 

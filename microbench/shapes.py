@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rooflinekit import transformer
+from rooflinekit.errors import ModelError
+from rooflinekit.llm import Attention, Block, Linear, Llm, Mlp
 from rooflinekit.precision import precision
+from rooflinekit.readers.models import find_llm
+from rooflinekit.transformer import Load
 from rooflinekit.work import Work
 
 
@@ -43,27 +48,37 @@ class Decoder:
         return self.layers * layer + self.vocabulary * self.hidden
 
 
-# Sources: config.json of meta-llama/Llama-3.2-1B-Instruct and meta-llama/Llama-3.1-8B-Instruct.
-LLAMA_1B = Decoder("llama-3.2-1b", 2048, 8192, 16, 32, 8, 64, 128256)
-LLAMA_8B = Decoder("llama-3.1-8b", 4096, 14336, 32, 32, 8, 128, 128256)
+def decoder(llm: Llm) -> Decoder:
+    """Dimensions of a model of equal dense layers with grouped-query attention."""
+    (block,) = llm.blocks
+    if not isinstance(block.attention, Attention) or not isinstance(block.ffn, Mlp):
+        raise ModelError(
+            f"{llm.name} has no plain layers; measure a dense model with grouped-query attention"
+        )
+    spec = block.attention
+    return Decoder(
+        llm.name,
+        llm.hidden,
+        block.ffn.intermediate,
+        block.count,
+        spec.heads,
+        spec.kv_heads,
+        spec.head_dim,
+        llm.vocab,
+    )
+
+
+LLAMA_1B = decoder(find_llm("llama-3.2-1b"))
+LLAMA_8B = decoder(find_llm("llama-3.1-8b"))
 
 
 def linear_work(rows: int, out: int, inner: int, dtype: str) -> Work:
-    """Work of ``y = x W^T``: weights once whatever the rows, activations in and out.
+    """Work of ``y = x W^T`` by the model's own count: weights once whatever the rows, activations in and out.
 
     >>> linear_work(1, 4, 8, "bf16").weight_bytes, linear_work(1, 4, 8, "bf16").activation_bytes
     (64.0, 24.0)
     """
-    numbers = precision(dtype)
-    return Work(
-        "linear",
-        "linear",
-        numbers.compute,
-        rows=float(rows),
-        flops=2.0 * rows * out * inner,
-        weight_bytes=out * inner * numbers.weight_bytes,
-        activation_bytes=rows * (out + inner) * numbers.activation_bytes,
-    )
+    return transformer.linear_work(Linear("linear", out, inner), float(rows), precision(dtype))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,23 +116,10 @@ def attention_work(shape: AttentionShape, dtype: str) -> Work:
     >>> attention_work(s, "bf16").kv_bytes, attention_work(s, "bf16").flops
     (256.0, 512.0)
     """
-    numbers = precision(dtype)
-    pairs = shape.width * shape.context + shape.width * (shape.width + 1) / 2
-    elements = shape.batch * shape.length * 2 * shape.kv_heads * shape.head_dim
-    return Work(
-        "attention",
-        "attention",
-        numbers.compute,
-        rows=float(shape.batch * shape.width),
-        flops=4.0 * shape.batch * shape.heads * shape.head_dim * pairs,
-        kv_bytes=elements * numbers.kv_bytes,
-        activation_bytes=2
-        * shape.batch
-        * shape.width
-        * shape.heads
-        * shape.head_dim
-        * numbers.activation_bytes,
-    )
+    spec = Attention(heads=shape.heads, kv_heads=shape.kv_heads, head_dim=shape.head_dim)
+    block = Block(1, spec, Mlp(intermediate=1))
+    load = Load(float(shape.batch), float(shape.context), float(shape.width))
+    return transformer.attention_work(block, load, precision(dtype), 1)
 
 
 def step_works(model: Decoder, context: int, width: int, dtype: str) -> tuple[Work, ...]:
@@ -126,6 +128,13 @@ def step_works(model: Decoder, context: int, width: int, dtype: str) -> tuple[Wo
     shape = AttentionShape(1, context, width, model.heads, model.kv_heads, model.head_dim)
     layer = (*linears, attention_work(shape, dtype))
     return (*layer * model.layers, linear_work(width, *model.head, dtype))
+
+
+def elementwise_work(model: Decoder, width: int, dtype: str) -> Work:
+    """Norms, rotary embedding, gate and residuals of one layer, by the model's own count."""
+    spec = Attention(heads=model.heads, kv_heads=model.kv_heads, head_dim=model.head_dim)
+    block = Block(1, spec, Mlp(intermediate=model.intermediate))
+    return transformer.elementwise_work(block, model.hidden, Load(width=float(width)), precision(dtype), 1)
 
 
 def total(works: tuple[Work, ...], kind: str = "step") -> Work:

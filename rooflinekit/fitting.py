@@ -17,10 +17,10 @@ from rooflinekit.calibration import Calibration, Fit
 from rooflinekit.errors import CalibrationError
 from rooflinekit.forms import errors, fit_p_norm, fit_staircase, predicted_s, stacked
 from rooflinekit.hardware import Hardware, machine
-from rooflinekit.measurement import Measurement, Run, fold, without_drift
+from rooflinekit.measurement import CLEAN, Measurement, Run, fold, without_drift
 from rooflinekit.work import ANY, Ceiling, Machine, work_time_s
 
-FITTED_KINDS = ("linear", "attention", "experts")
+FITTED_KINDS = ("linear", "attention", "experts", "elementwise")
 HELD_OUT_SHAPES = 0.34
 """Share of shapes that are held out whole (rounded down, at least one where there are two)."""
 HELD_OUT_ROWS = 0.25
@@ -34,7 +34,13 @@ PARSIMONY = 0.85
 
 
 def split(cases: Sequence[Measurement]) -> tuple[list[Measurement], list[Measurement]]:
-    """Divide cases of one kind into fitted and held out, by hashes of shape and rows."""
+    """Divide cases of one kind into fitted and held out, by hashes of shape and rows.
+
+    The elementwise part of a layer has one shape and a handful of widths: all are fitted, and whole steps
+    judge it.
+    """
+    if cases and cases[0].kind == "elementwise":
+        return list(cases), []
     shapes = sorted({case.shape_key for case in cases}, key=fold)
     count = max(1, int(len(shapes) * HELD_OUT_SHAPES)) if len(shapes) > 1 else 0
     away = set(shapes[len(shapes) - count :])
@@ -138,10 +144,16 @@ def _is_single(case: Measurement) -> bool:
 
 
 def usable(cases: Sequence[Measurement], roof: Machine) -> tuple[list[Measurement], Counter[str]]:
-    """Leave out times that no machine of this bandwidth and peak can reach, and count them."""
+    """Leave out disturbed cases, and times that no machine of this bandwidth and peak can reach; count both."""
     kept, reasons = [], Counter[str]()
+    # Where everything was disturbed there is nothing better: then all of it counts, and the file says so.
+    disturbed = {case.id for case in cases if case.clean_share < CLEAN}
+    if len(disturbed) > len(cases) / 2:
+        disturbed = set()
     for case in cases:
-        if float(work_time_s(case.work, roof)) > IMPOSSIBLE * case.median_s:
+        if case.id in disturbed:
+            reasons["disturbed"] += 1
+        elif float(work_time_s(case.work, roof)) > IMPOSSIBLE * case.median_s:
             reasons["faster than the roof"] += 1
         else:
             kept.append(case)
@@ -222,7 +234,8 @@ def calibrate_cases(
             "with a larger --budget"
         )
     dtype = next(fit.dtype for fit in fits if fit.kind == "linear")
-    launch = launch_fit(cases, dtype)
+    # Without a measured elementwise part, a small kernel's fixed cost is the next best thing.
+    launch = None if any(fit.kind == "elementwise" for fit in fits) else launch_fit(cases, dtype)
     judged = [case.clean_share for case in cases if case.clean and case.kind in FITTED_KINDS]
     return Calibration(
         name=name,
@@ -232,7 +245,7 @@ def calibrate_cases(
         run_ids=tuple(run.id for run in runs),
         used=tuple(used),
         left_out=dict(left_out),
-        contended=bool(judged) and float(np.median(judged)) < 0.5,
+        contended=bool(judged) and float(np.median(judged)) < CLEAN,
         profile=hardware if own_profile else None,
         dtype=dtype,
     )

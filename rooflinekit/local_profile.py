@@ -8,7 +8,7 @@ from statistics import median
 from rooflinekit.errors import CalibrationError
 from rooflinekit.evidence import Cited
 from rooflinekit.hardware import Hardware
-from rooflinekit.measurement import Measurement, Run
+from rooflinekit.measurement import CLEAN, Measurement, Run
 
 
 def _cited(run: Run, key: str) -> Cited | None:
@@ -28,7 +28,10 @@ def local_profile(runs: Sequence[Run], cases: Sequence[Measurement]) -> Hardware
         No read probe or no memory size was recorded.
     """
     run = runs[0]
-    rates = [case.bytes / case.median_s for case in cases if case.kind == "read"]
+    probes = [case for case in cases if case.kind == "read"]
+    # Disturbed probes say what was left of the bandwidth, not what there is; better than nothing.
+    probes = [case for case in probes if case.clean_share >= CLEAN] or probes
+    rates = [case.bytes / case.median_s for case in probes]
     capacity = _cited(run, "capacity_bytes")
     if not rates or capacity is None:
         raise CalibrationError(

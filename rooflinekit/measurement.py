@@ -22,6 +22,10 @@ SCHEMA = 1
 """Version of the file format; a file with another version is refused."""
 
 
+CLEAN = 0.5
+"""A case with a smaller share of clean samples is contended: its times say little."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """Where and how a set of cases was measured.
@@ -228,7 +232,16 @@ def load(path: Path) -> tuple[list[Run], list[Measurement]]:
         _append(record, f"{path}:{number}", runs, cases)
     if not runs:
         raise ProfileError(f"{path}: no run record; give a file that `rooflinekit bench` wrote")
-    return runs, with_drift(runs, cases)
+    return runs, with_drift(runs, cleanest(cases))
+
+
+def cleanest(cases: Iterable[Measurement]) -> list[Measurement]:
+    """Keep one case of each id: the one with the larger share of clean samples (disturbed sweeps are repeated)."""
+    best: dict[str, Measurement] = {}
+    for case in cases:
+        if case.id not in best or case.clean_share > best[case.id].clean_share:
+            best[case.id] = case
+    return list(best.values())
 
 
 def with_drift(runs: Sequence[Run], cases: Sequence[Measurement]) -> list[Measurement]:
@@ -242,7 +255,8 @@ def with_drift(runs: Sequence[Run], cases: Sequence[Measurement]) -> list[Measur
     rates: dict[str, float] = {}
     for case in cases:
         run, _, _ = case.id.partition("/")
-        if case.kind == "read" and "beside" in case.shape and run in shared:
+        probe = case.kind == "read" and "beside" in case.shape
+        if probe and run in shared and case.clean_share >= CLEAN:
             rates[f"{run}/{case.shape['beside']}/"] = case.bytes / case.median_s
     if not rates:
         return list(cases)

@@ -175,7 +175,7 @@ def _expert_work(block: Block, moe: Moe, hidden: int, load: Load, precision: Pre
     )
 
 
-def _elementwise_work(block: Block, hidden: int, load: Load, precision: Precision, tp: int) -> Work:
+def elementwise_work(block: Block, hidden: int, load: Load, precision: Precision, tp: int) -> Work:
     """Norms with residual (read two, write two), rotary embedding, gate: fused as engines fuse them."""
     spec = block.attention
     if isinstance(spec, Attention):
@@ -224,7 +224,7 @@ def block_works(block: Block, hidden: int, load: Load, precision: Precision, tp:
     works += [linear_work(linear, rows, precision, count) for linear in block.ffn.linears(hidden, tp)]
     if isinstance(block.ffn, Moe):
         works.append(_expert_work(block, block.ffn, hidden, load, precision, tp))
-    works.append(_elementwise_work(block, hidden, load, precision, tp))
+    works.append(elementwise_work(block, hidden, load, precision, tp))
     if tp > 1:
         works.append(all_reduce_work(rows * hidden * precision.activation_bytes, 2.0 * count, tp))
     return tuple(works)
@@ -263,7 +263,8 @@ def head_works(hidden: int, vocab: int, rows: Real, precision: Precision, tp: in
 def embedding_work(hidden: int, rows: Real, precision: Precision) -> Work:
     """Input embedding: a row lookup per token, never the table."""
     moved = rows * hidden * (precision.head_bytes + precision.activation_bytes)
-    return Work("embedding", "elementwise", "bf16", rows, flops=0.0 * rows, activation_bytes=moved)
+    dtype = _attention_dtype(precision)
+    return Work("embedding", "elementwise", dtype, rows, flops=0.0 * rows, activation_bytes=moved)
 
 
 def forward_pass(llm: Llm, load: Load, precision: Precision, tp: int = 1) -> tuple[Work, ...]:

@@ -12,7 +12,7 @@ from rooflinekit.calibration import Calibration
 from rooflinekit.errors import CalibrationError
 from rooflinekit.forms import Floats, errors
 from rooflinekit.llm import Llm
-from rooflinekit.measurement import Measurement
+from rooflinekit.measurement import CLEAN, Measurement
 from rooflinekit.precision import precision
 from rooflinekit.target import Target
 from rooflinekit.work import Machine, work_time_s
@@ -212,5 +212,5 @@ def validate_cases(
         bands=tuple(bands_of(compared)),
         cases=tuple(compared),
         fitted_left_out=sum(case.id in used for case in cases),
-        contended=bool(shares) and float(np.median(shares)) < 0.5,
+        contended=bool(shares) and float(np.median(shares)) < CLEAN,
     )

@@ -18,6 +18,7 @@ from rooflinekit.microbench.contest import contest
 from rooflinekit.microbench.correctness import TOLERANCE, attention_error, deviation, linear_error
 from rooflinekit.microbench.device import Device
 from rooflinekit.microbench.kernels import LinearKernel
+from rooflinekit.microbench.probes.elementwise import norm, rotate
 from rooflinekit.microbench.probes.read import beside_case
 from rooflinekit.microbench.session import Case, Session
 from rooflinekit.microbench.shapes import Decoder, step_works, total
@@ -122,11 +123,10 @@ class StepModel:
         return linear(self._norm(x), self.head)
 
     def _norm(self, x: Any) -> Any:
-        return self.session.torch.nn.functional.rms_norm(x, (x.shape[-1],))
+        return norm(self.session.torch, x)
 
     def _rotate(self, x: Any, inputs: Inputs) -> Any:
-        low, high = x.chunk(2, -1)
-        return x * inputs.cos + self.session.torch.cat((-high, low), -1) * inputs.sin
+        return rotate(self.session.torch, x, inputs.cos, inputs.sin)
 
     def _attend(self, layer: _Layer, x: Any, inputs: Inputs, kernels: Kernels) -> Any:
         model, width = self.model, x.shape[0]

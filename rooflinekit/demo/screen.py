@@ -18,12 +18,13 @@ from rooflinekit.units import render
 
 def opening(device: Mapping[str, Any]) -> Text:
     """Name the device that was found."""
-    kind = "the GPU" if device.get("kind") != "cpu" else "no GPU found, so the CPU"
     size = render(float(device.get("capacity_bytes", 0.0)), "B", digits=3)
-    text = Text(f"rooflinekit {__version__}", "bold")
-    text.append(
-        f" measures {kind}: {device.get('name')}, {device.get('units')} units, {size} of memory", "not bold"
-    )
+    if device.get("kind") == "cpu":
+        found = f"no GPU found, measuring the CPU: {device.get('name')}, {device.get('units')} cores"
+    else:
+        found = f"measuring the GPU: {device.get('name')}"
+    text = Text(f"rooflinekit {__version__}: {found}, {size} of memory", "bold")
+    text.append("\nabout a minute; every case is saved as it finishes", DIM)
     return text
 
 
@@ -41,7 +42,8 @@ def measured_part(found: Answer) -> list[RenderableType]:
         ridge = hardware.ridge_flop_per_byte(found.calibration.dtype)
         line += f"; the roof turns at {ridge:.0f} FLOP per byte"
     count = f"measured {len(found.measured.cases)} cases in {found.measured.seconds:.0f} s"
-    return [heading(1, count), Text(line), contended_line(contended=found.contended)]
+    doubts = [Text(warning, DIM) for warning in found.measured.warnings[:2]]
+    return [heading(1, count), Text(line), contended_line(contended=found.contended), *doubts]
 
 
 def calibrated_part(found: Answer) -> list[RenderableType]:

@@ -76,6 +76,7 @@ def calibration_text(calibration: Calibration) -> RenderableType:
         rows.add_column(name, justify="right")
     for fit in calibration.fits:
         ceiling = fit.ceiling
+        launch = fit.form.startswith("launch")
         plain = ceiling.staircase is None and fit.kind != "elementwise"
         rows.add_row(
             fit.kind,
@@ -83,7 +84,7 @@ def calibration_text(calibration: Calibration) -> RenderableType:
             fit.form,
             str(fit.n),
             seconds(float(ceiling.t0_s)),
-            percent(float(ceiling.memory_efficiency)) if fit.kind != "elementwise" else "",
+            "" if launch else percent(float(ceiling.memory_efficiency)),
             percent(float(ceiling.compute_efficiency)) if plain else "",
             f"{ceiling.p:.1f}" if plain else "",
             percent(fit.held_out.median_abs_error) if fit.held_out else "",
