@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from rooflinekit import transformer
 from rooflinekit.errors import ModelError
 from rooflinekit.llm import Attention, Block, Linear, Llm, Mlp
+from rooflinekit.load import Load
+from rooflinekit.mixers import attention_work as attention_scores
 from rooflinekit.precision import precision
 from rooflinekit.readers.models import find_llm
-from rooflinekit.transformer import Load
 from rooflinekit.work import Work
 
 
@@ -51,11 +52,11 @@ class Decoder:
 def decoder(llm: Llm) -> Decoder:
     """Dimensions of a model of equal dense layers with grouped-query attention."""
     (block,) = llm.blocks
-    if not isinstance(block.attention, Attention) or not isinstance(block.ffn, Mlp):
+    if not isinstance(block.mixer, Attention) or not isinstance(block.ffn, Mlp):
         raise ModelError(
             f"{llm.name} has no plain layers; measure a dense model with grouped-query attention"
         )
-    spec = block.attention
+    spec = block.mixer
     return Decoder(
         llm.name,
         llm.hidden,
@@ -117,9 +118,8 @@ def attention_work(shape: AttentionShape, dtype: str) -> Work:
     (256.0, 512.0)
     """
     spec = Attention(heads=shape.heads, kv_heads=shape.kv_heads, head_dim=shape.head_dim)
-    block = Block(1, spec, Mlp(intermediate=1))
     load = Load(float(shape.batch), float(shape.context), float(shape.width))
-    return transformer.attention_work(block, load, precision(dtype), 1)
+    return attention_scores(spec, 1.0, load, precision(dtype))
 
 
 def step_works(model: Decoder, context: int, width: int, dtype: str) -> tuple[Work, ...]:

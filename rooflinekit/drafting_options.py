@@ -35,7 +35,7 @@ def make_drafter(spec: str | Drafter, target: Target, dtype: str = "auto") -> Dr
     numbers = target.precision
     if dtype != "auto":
         numbers = precision(dtype)
-    elif numbers.compute not in ("bf16", "fp16", "fp32") or numbers.weight_bits < 16:
+    elif not numbers.is_sixteen_bit:
         numbers = precision("bf16")
     word, _, argument = spec.partition(":")
     if word == "small-lm":

@@ -1,34 +1,42 @@
-"""What a model keeps in memory: weights of every expert and table, and the cache of every sequence."""
+"""What a model keeps in memory: weights of every expert and table, the cache and state of every sequence."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from rooflinekit.llm import Llm, Moe
+from rooflinekit.llm import Block, Llm, Moe
+from rooflinekit.mixers import STATE_BYTES
 from rooflinekit.precision import Precision
 from rooflinekit.work import Real
 
 
 def kv_cache_bytes(llm: Llm, batch: Real, context: Real, precision: Precision, tp: int = 1) -> Real:
-    """Cache that ``batch`` sequences of ``context`` tokens occupy on one rank (B), windows cut off."""
-    total: Real = 0.0
+    """Cache and recurrent states of ``batch`` sequences of ``context`` tokens on one rank (B), windows cut off."""
+    total: Real = batch * llm.state_elements(tp) * STATE_BYTES
     for block in llm.blocks:
-        window = getattr(block.attention, "window", None)
-        kept = context if window is None else np.minimum(context, window)
-        total = total + batch * kept * block.count * block.attention.kv_elements(tp) * precision.kv_bytes
+        kept = context if block.window is None else np.minimum(context, block.window)
+        total = total + batch * kept * block.count * block.kv_elements(tp) * precision.bytes_per_kv
+        if block.cross is not None:
+            crossed = block.count * block.cross.kv_elements(tp)
+            total = total + batch * context * crossed * precision.bytes_per_kv
     return total
 
 
+def layer_bytes(block: Block, hidden: int, precision: Precision, tp: int = 1) -> float:
+    """Weights of one group of layers on one rank (B), each tensor class in its own format."""
+    total = sum(
+        linear.parameters * precision.bytes_per(linear.tensor_class) for linear in block.linears(hidden, tp)
+    )
+    if isinstance(block.ffn, Moe):
+        experts = block.ffn.experts * block.ffn.expert_parameters(hidden) / tp
+        total += experts * precision.bytes_per("experts")
+    return block.count * (total + block.vector_parameters(hidden) * precision.bytes_per("vectors"))
+
+
 def resident_weight_bytes(llm: Llm, precision: Precision, tp: int = 1) -> float:
-    """Weights one rank holds (B): every expert, the embedding and the head (once when tied)."""
-    per_layer = 0.0
-    for block in llm.blocks:
-        matrices = sum(linear.parameters for linear in block.linears(llm.hidden, tp))
-        if isinstance(block.ffn, Moe):
-            matrices += block.ffn.experts * block.ffn.expert_parameters(llm.hidden) / tp
-        vectors = block.attention.vector_parameters(llm.hidden) + block.ffn.vector_parameters(llm.hidden)
-        per_layer += block.count * (
-            matrices * precision.weight_bytes + (vectors + block.norms * llm.hidden) * precision.head_bytes
-        )
-    tables = llm.embedding_params * (1 if llm.tied else 2) / tp
-    return per_layer + (tables + llm.hidden) * precision.head_bytes
+    """Weights one rank holds (B): every expert, the encoder, the embedding and the head (once when tied)."""
+    layers = sum(layer_bytes(block, llm.hidden, precision, tp) for block in (*llm.blocks, *llm.encoder))
+    tables = llm.embedding_params * precision.bytes_per("embedding") / tp
+    if not llm.tied:
+        tables += llm.embedding_params * precision.bytes_per("head") / tp
+    return layers + tables + llm.other_params * precision.bytes_per("vectors")

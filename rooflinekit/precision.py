@@ -1,99 +1,183 @@
 """Number formats: how many bits a weight, a cached key or value and an activation take, and what computes.
 
-Weights, cache and activations are separate choices. A format that stores few bits but dequantises before
-the matrix unit (``w4a16``) saves bytes, not FLOPs: it computes in bf16.
+Weights, cache and activations are separate choices, and a checkpoint may store its tensor classes in
+several formats (experts in mxfp4, attention in bf16, the head in bf16). A format that stores few bits but
+dequantises before the matrix unit (``w4a16``) saves bytes, not FLOPs: it computes in bf16.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from rooflinekit.errors import ModelError, nearest
 
 
-@dataclass(frozen=True, slots=True)
-class Precision:
-    """Bits of each tensor class and the format of the matrix unit.
+class Format(NamedTuple):
+    """How a tensor is stored and computed with.
 
     Attributes
     ----------
     name
         The name on the command line.
-    weight_bits
-        Bits of one weight of the linear layers, group scales included.
-    head_bits
-        Bits of one weight of the LM head and the embedding (usually not quantised).
-    kv_bits
-        Bits of one cached key or value element.
-    activation_bits
-        Bits of one element of the linear layers' inputs and outputs.
+    bits
+        Bits of one element, group scales included.
     compute
-        Key of the device's dense peak that this format computes in.
+        Key of the device's dense peak that it computes in.
+    activation_bits
+        Bits of one element of the inputs and outputs of a matrix product in this format.
     """
 
     name: str
-    weight_bits: float
-    head_bits: float
-    kv_bits: float
-    activation_bits: float
+    bits: float
     compute: str
+    activation_bits: float = 16.0
+
+
+# Scales: fp8 one fp32 per 128 x 128 block; int8 one fp16 per output row, negligible; int4 one fp16 per
+# group of 128; nvfp4 one fp8 per 16; mxfp4 and mxfp8 one e8m0 per 32 (OCP Microscaling 1.0).
+_FORMATS = (
+    Format("fp32", 32, "fp32", 32),
+    Format("bf16", 16, "bf16"),
+    Format("fp16", 16, "fp16"),
+    Format("fp8", 8 + 32 / 128**2, "fp8"),
+    Format("int8", 8, "int8"),
+    Format("w8a16", 8, "bf16"),
+    Format("w4a16", 4 + 16 / 128, "bf16"),
+    Format("nvfp4", 4 + 8 / 16, "fp4"),
+    Format("mxfp4", 4 + 8 / 32, "fp4"),
+    Format("w4a16-nvfp4", 4 + 8 / 16, "bf16"),
+    Format("w4a16-mxfp4", 4 + 8 / 32, "bf16"),
+)
+_BY_NAME: dict[str, Format] = {one.name: one for one in _FORMATS}
+FORMATS: tuple[str, ...] = tuple(_BY_NAME)
+KV_FORMATS: dict[str, float] = {"fp32": 32, "bf16": 16, "fp16": 16, "fp8": 8, "int8": 8}
+
+WEIGHT_ONLY = {"fp8": "w8a16", "int8": "w8a16", "nvfp4": "w4a16-nvfp4", "mxfp4": "w4a16-mxfp4"}
+"""The weight-only format to name when a device cannot compute in one: same bytes, bf16 FLOPs."""
+
+CLASSES = (
+    "attention",
+    "mlp",
+    "experts",
+    "shared",
+    "router",
+    "recurrent",
+    "head",
+    "embedding",
+    "vectors",
+)
+"""Tensor classes of a model; ``vectors`` are norms, biases and other one-dimensional weights."""
+
+UNQUANTISED = ("router", "head", "embedding", "vectors")
+"""Classes that quantised checkpoints leave in 16 bits."""
+
+
+def find_format(name: str) -> Format:
+    """Return a format by name.
+
+    Raises
+    ------
+    ModelError
+        Unknown name.
+    """
+    if name not in _BY_NAME:
+        raise ModelError(f"number format {name!r} is unknown; {nearest(name, FORMATS)}")
+    return _BY_NAME[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """Formats of a model's tensor classes and its cache.
+
+    Attributes
+    ----------
+    name
+        The name on the command line.
+    main
+        Format of every class that has none of its own.
+    classes
+        Formats of classes that differ (keys of :data:`CLASSES`).
+    kv_bits
+        Bits of one cached key or value element.
+    """
+
+    name: str
+    main: Format
+    classes: Mapping[str, Format] = field(default_factory=dict)
+    kv_bits: float = 16.0
+
+    def of(self, tensor_class: str) -> Format:
+        """Format of a tensor class."""
+        return self.classes.get(tensor_class, self.main)
+
+    def bytes_per(self, tensor_class: str) -> float:
+        """Bytes of one weight of a tensor class, scales included."""
+        return self.of(tensor_class).bits / 8
 
     @property
-    def weight_bytes(self) -> float:
-        """Bytes of one weight of the linear layers."""
-        return self.weight_bits / 8
+    def compute(self) -> str:
+        """Key of the peak that the main format computes in."""
+        return self.main.compute
 
     @property
-    def head_bytes(self) -> float:
-        """Bytes of one weight of LM head and embedding."""
-        return self.head_bits / 8
+    def bytes_per_weight(self) -> float:
+        """Bytes of one weight in the main format."""
+        return self.main.bits / 8
 
     @property
-    def kv_bytes(self) -> float:
+    def bytes_per_kv(self) -> float:
         """Bytes of one cached element."""
         return self.kv_bits / 8
 
     @property
-    def activation_bytes(self) -> float:
-        """Bytes of one activation element."""
-        return self.activation_bits / 8
+    def bytes_per_activation(self) -> float:
+        """Bytes of one activation between matrix products."""
+        return self.main.activation_bits / 8
+
+    @property
+    def is_sixteen_bit(self) -> bool:
+        """Whether weights are stored and computed in 16 or 32 bits throughout."""
+        return self.main.compute in ("bf16", "fp16", "fp32") and self.main.bits >= 16
+
+    @property
+    def computes(self) -> tuple[str, ...]:
+        """Every peak it needs, the main one first."""
+        return tuple(dict.fromkeys([self.main.compute, *(one.compute for one in self.classes.values())]))
 
 
-# name: (weight bits with scales, head, cache, activation, compute).
-# Scales: fp8 one fp32 per 128 x 128 block; int8 one fp16 per output row, negligible; int4 one fp16 per
-# group of 128; nvfp4 one fp8 per 16; mxfp4 one e8m0 per 32 (OCP Microscaling 1.0, nvfp4 in the PTX ISA).
-_FORMATS: dict[str, tuple[float, float, float, float, str]] = {
-    "fp32": (32, 32, 32, 32, "fp32"),
-    "bf16": (16, 16, 16, 16, "bf16"),
-    "fp16": (16, 16, 16, 16, "fp16"),
-    "fp8": (8 + 32 / 128**2, 16, 16, 16, "fp8"),
-    "int8": (8, 16, 16, 16, "int8"),
-    "w8a16": (8, 16, 16, 16, "bf16"),
-    "w4a16": (4 + 16 / 128, 16, 16, 16, "bf16"),
-    "nvfp4": (4 + 8 / 16, 16, 16, 16, "fp4"),
-    "mxfp4": (4 + 8 / 32, 16, 16, 16, "fp4"),
-}
-FORMATS: tuple[str, ...] = tuple(_FORMATS)
-KV_FORMATS: dict[str, float] = {"fp32": 32, "bf16": 16, "fp16": 16, "fp8": 8, "int8": 8}
+def precision(name: str, kv: str = "auto", classes: Mapping[str, str] | None = None) -> Precision:
+    """Return a precision by name, with another cache format and other formats by class if named.
 
-WEIGHT_ONLY = {"fp8": "w8a16", "int8": "w8a16", "nvfp4": "w4a16", "mxfp4": "w4a16"}
-"""The weight-only format to name when a device cannot compute in one: same bytes, bf16 FLOPs."""
+    Parameters
+    ----------
+    name
+        Main format.
+    kv
+        Cache format; ``auto`` is 16 bits, or 32 with an fp32 model.
+    classes
+        Format names by tensor class, as a checkpoint declares them.
 
-
-def precision(name: str, kv: str = "auto") -> Precision:
-    """Return a precision by name, with another cache format if one is named.
-
-    >>> precision("bf16").weight_bytes
+    Examples
+    --------
+    >>> precision("bf16").bytes_per_weight
     2.0
-    >>> precision("fp8", kv="fp8").kv_bytes
+    >>> precision("fp8", kv="fp8").bytes_per_kv
     1.0
+    >>> precision("fp8").bytes_per("head"), precision("bf16", classes={"experts": "mxfp4"}).bytes_per("experts")
+    (2.0, 0.53125)
     """
-    if name not in _FORMATS:
-        raise ModelError(f"number format {name!r} is unknown; {nearest(name, _FORMATS)}")
-    weight, head, cache, activation, compute = _FORMATS[name]
-    result = Precision(name, float(weight), float(head), float(cache), float(activation), compute)
-    if kv == "auto":
-        return result
-    if kv not in KV_FORMATS:
+    main = find_format(name)
+    # Head, embedding, router and vectors stay in 16 bits in quantised checkpoints, and then compute so.
+    kept = {} if main.bits >= 16 else dict.fromkeys(UNQUANTISED, _BY_NAME["bf16"])
+    kept |= {key: find_format(value) for key, value in (classes or {}).items()}
+    if kv != "auto" and kv not in KV_FORMATS:
         raise ModelError(f"KV cache format {kv!r} is unknown; {nearest(kv, KV_FORMATS)}")
-    return replace(result, kv_bits=float(KV_FORMATS[kv]))
+    bits = float(main.activation_bits) if kv == "auto" else float(KV_FORMATS[kv])
+    return Precision(name, main, kept, bits)
+
+
+def with_kv(numbers: Precision, kv_bits: float) -> Precision:
+    """The same precision with another cache format."""
+    return replace(numbers, kv_bits=kv_bits)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from rooflinekit.calibration import Calibration
@@ -12,7 +12,7 @@ from rooflinekit.evidence import Kind, weakest
 from rooflinekit.hardware import Hardware
 from rooflinekit.llm import Llm
 from rooflinekit.memory import kv_cache_bytes, resident_weight_bytes
-from rooflinekit.precision import Precision, precision
+from rooflinekit.precision import Precision, precision, with_kv
 from rooflinekit.target import Target
 from rooflinekit.transformer import Load, forward_pass
 from rooflinekit.work import Machine, Work, bound, work_time_s, works_time_s
@@ -134,8 +134,8 @@ def remedy(target: Target, hardware: Hardware, batch: float, context: float, ext
             options.append(f"--tp {tp}")
             break
     for name in ("fp8", "w8a16", "w4a16"):
-        smaller = replace(precision(name), kv_bits=target.precision.kv_bits)
-        if smaller.weight_bits >= target.precision.weight_bits:
+        smaller = with_kv(precision(name), target.precision.kv_bits)
+        if smaller.main.bits >= target.precision.main.bits:
             continue
         if hardware.peak and smaller.compute not in hardware.peak:
             continue

@@ -13,7 +13,7 @@ from rooflinekit.calibration import Calibration, calibrated
 from rooflinekit.errors import ProfileError, RooflineError
 from rooflinekit.hardware import Hardware, machine, require_peak
 from rooflinekit.llm import Llm
-from rooflinekit.precision import Precision, precision
+from rooflinekit.precision import WEIGHT_ONLY, Precision, find_format, precision
 from rooflinekit.profiles.library import find_hardware
 from rooflinekit.readers.models import find_llm
 from rooflinekit.target import Target
@@ -96,14 +96,28 @@ def pick_calibration(spec: str, hardware: Hardware, own: Calibration | None) -> 
 def pick_precision(
     llm: Llm, dtype: str, kv_dtype: str, hardware: Hardware, calibration: Calibration | None
 ) -> Precision:
-    """Choose number formats; ``auto`` is the checkpoint's own, or the measured one on a measured machine."""
-    name = llm.dtype if dtype == "auto" else dtype
-    chosen = precision(name, kv_dtype)
-    if dtype == "auto" and hardware.peak and chosen.compute not in hardware.peak and hardware.name == "local":
+    """Choose number formats; ``auto`` is the checkpoint's own, or the measured one on a measured machine.
+
+    A checkpoint in a 4-bit format runs on a device without 4-bit units too: its weights are then
+    dequantised and computed in bf16, as engines do. Other formats that the device cannot compute in are
+    refused, with the weight-only format named.
+    """
+    if dtype != "auto":
+        chosen = precision(dtype, kv_dtype)
+    elif hardware.name == "local" and hardware.peak and find_format(llm.dtype).compute not in hardware.peak:
         # A CPU without bf16 units runs the model in the format it was measured in.
         chosen = precision(calibration.dtype if calibration else next(iter(hardware.peak)), kv_dtype)
-    require_peak(hardware, chosen.compute)
+    else:
+        formats = {key: _runnable(name, hardware) for key, name in llm.formats.items()}
+        chosen = precision(_runnable(llm.dtype, hardware), kv_dtype, formats)
+    for compute in chosen.computes:
+        require_peak(hardware, compute)
     return chosen
+
+
+def _runnable(name: str, hardware: Hardware) -> str:
+    four_bits = find_format(name).compute == "fp4"
+    return WEIGHT_ONLY[name] if four_bits and hardware.peak and "fp4" not in hardware.peak else name
 
 
 def setup(

@@ -4,6 +4,8 @@ FLOP is a base dimension of its own here: as a mere count, a missing FLOP would 
 array branch of the norm, staircases (numpy strips dimensions there) and predictions as a whole (floats).
 """
 
+from dataclasses import replace
+
 import math
 
 import pint
@@ -16,7 +18,7 @@ from rooflinekit.drafters.small_lm import SmallLm
 from rooflinekit.evidence import Cited
 from rooflinekit.hardware import Hardware
 from rooflinekit.llm import Linear
-from rooflinekit.precision import Precision
+from rooflinekit.precision import Format, precision
 from rooflinekit.readers.models import find_llm
 from rooflinekit.speculation import Round, eta, s_up
 from rooflinekit.transformer import Load, all_reduce_work, forward_pass, linear_work
@@ -36,7 +38,7 @@ UNITS = pint.UnitRegistry()
 UNITS.define("FLOP = [operation]")
 UNITS.define("octet = [storage]")
 B, FLOP, S = UNITS.octet, UNITS.FLOP, UNITS.second
-BF16 = Precision("bf16", 16.0, 16.0, 16.0, 16.0, "bf16")
+BF16 = precision("bf16")
 
 
 @pytest.fixture(autouse=True)
@@ -112,23 +114,11 @@ def typed(works):
     ]
 
 
-class Octets(Precision):
-    """Number formats whose bytes per element carry their dimension."""
-
-    @property
-    def weight_bytes(self):
-        """Bytes of a weight."""
-        return 2.0 * B
-
-    @property
-    def activation_bytes(self):
-        """Bytes of an activation."""
-        return 2.0 * B
-
-
 def test_a_linear_layer_moves_bytes():
     """Parameters times bytes per parameter; rows times elements times bytes per element."""
-    work = linear_work(Linear("l", 128, 64), 3.0, Octets("t", 16.0, 16.0, 16.0, 16.0, "bf16"), 2.0)
+    octets = replace(BF16, main=Format("t", 16.0 * B, "bf16", 16.0 * B))
+    # Rows enter the weights' bytes with a factor of zero, only to broadcast: given a dimension here too.
+    work = linear_work(Linear("l", 128, 64), 3.0, octets, 2.0)
     assert work.bytes.check("[storage]")
     assert work.bytes.magnitude == 2 * (128 * 64 * 2 + 3 * (128 + 64) * 2)
 

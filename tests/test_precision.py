@@ -16,18 +16,22 @@ WEIGHT_BYTES = {
     "w4a16": 0.5 + 2 / 128,
     "nvfp4": 8 / 16 + 1 / 16,
     "mxfp4": 16 / 32 + 1 / 32,
+    "w4a16-nvfp4": 8 / 16 + 1 / 16,
+    "w4a16-mxfp4": 16 / 32 + 1 / 32,
 }
 COMPUTE = {"fp32": "fp32", "bf16": "bf16", "fp16": "fp16", "fp8": "fp8", "int8": "int8", "w8a16": "bf16"} | {
     "w4a16": "bf16",
     "nvfp4": "fp4",
     "mxfp4": "fp4",
+    "w4a16-nvfp4": "bf16",
+    "w4a16-mxfp4": "bf16",
 }
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_bytes_of_a_weight_count_its_scales(name):
     """nvfp4 is 9/16 byte a weight, not half: the scales are read too."""
-    assert precision(name).weight_bytes == pytest.approx(WEIGHT_BYTES[name], rel=1e-12)
+    assert precision(name).bytes_per_weight == pytest.approx(WEIGHT_BYTES[name], rel=1e-12)
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -41,7 +45,7 @@ def test_quantised_checkpoints_keep_head_cache_and_activations(name):
     """Only the linear layers' weights shrink unless another cache format is named."""
     one = precision(name)
     wide = 4.0 if name == "fp32" else 2.0
-    assert (one.head_bytes, one.kv_bytes, one.activation_bytes) == (wide, wide, wide)
+    assert (one.bytes_per("head"), one.bytes_per_kv, one.bytes_per_activation) == (wide, wide, wide)
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -49,12 +53,8 @@ def test_quantised_checkpoints_keep_head_cache_and_activations(name):
 def test_the_cache_format_is_a_choice_of_its_own(name, kv):
     """Naming a cache format changes the cache and nothing else."""
     plain, chosen = precision(name), precision(name, kv)
-    assert chosen.kv_bytes == {"fp32": 4, "bf16": 2, "fp16": 2, "fp8": 1, "int8": 1}[kv]
-    assert (chosen.weight_bits, chosen.head_bits, chosen.compute) == (
-        plain.weight_bits,
-        plain.head_bits,
-        plain.compute,
-    )
+    assert chosen.bytes_per_kv == {"fp32": 4, "bf16": 2, "fp16": 2, "fp8": 1, "int8": 1}[kv]
+    assert (chosen.main, chosen.classes) == (plain.main, plain.classes)
 
 
 @pytest.mark.parametrize("name", WEIGHT_ONLY)
@@ -62,7 +62,7 @@ def test_the_weight_only_alternative_saves_as_many_bytes(name):
     """What is named instead is no larger than one scale, and computes in bf16."""
     other = precision(WEIGHT_ONLY[name])
     assert other.compute == "bf16"
-    assert other.weight_bits == pytest.approx(precision(name).weight_bits, rel=0.1)
+    assert other.main.bits == pytest.approx(precision(name).main.bits, rel=0.1)
 
 
 @pytest.mark.parametrize(

@@ -10,15 +10,10 @@ from hypothesis import strategies as st
 from rooflinekit.errors import ModelError
 from rooflinekit.llm import Attention, Block, Llm, Mla, Mlp, Moe
 from rooflinekit.memory import kv_cache_bytes, resident_weight_bytes
+from rooflinekit.mixers import attended, mixer_works
 from rooflinekit.precision import precision
 from rooflinekit.readers.models import find_llm
-from rooflinekit.transformer import (
-    Load,
-    attended,
-    attention_work,
-    experts_touched,
-    forward_pass,
-)
+from rooflinekit.transformer import Load, experts_touched, forward_pass
 from rooflinekit.work import works_time_s
 from tests.strategies import llms, loads, machines
 
@@ -31,6 +26,10 @@ def model(attention, ffn, layers=2, hidden=1024, vocab=32_000, *, tied=False):
 
 def total(works, name):
     return sum(float(getattr(work, name)) for work in works)
+
+
+def attention(block, load, numbers, tp):
+    return mixer_works(block, load, numbers, tp)[-1]
 
 
 def pick(works, label):
@@ -65,7 +64,7 @@ def test_activation_traffic_of_a_linear_layer_is_its_rows_in_and_out():
 
 def test_multi_query_attention_keeps_one_head():
     """With one KV head, 16 query heads share it: bytes of one, FLOPs of sixteen."""
-    work = attention_work(
+    work = attention(
         Block(3, Attention(heads=16, kv_heads=1, head_dim=64), Mlp(intermediate=2048)),
         Load(2.0, 10.0),
         BF16,
@@ -80,7 +79,7 @@ def test_multi_query_attention_keeps_one_head():
 def test_the_cache_is_read_once_for_all_rows_of_a_verify():
     """Eight rows read the cache of one sequence once, plus their own eight entries."""
     block = Block(1, Attention(heads=32, kv_heads=8, head_dim=128), Mlp(intermediate=2048))
-    one, eight = (attention_work(block, Load(1.0, 131_072.0, w), BF16, 1) for w in (1.0, 8.0))
+    one, eight = (attention(block, Load(1.0, 131_072.0, w), BF16, 1) for w in (1.0, 8.0))
     assert eight.kv_bytes - one.kv_bytes == 7 * 2 * 8 * 128 * 2
     assert eight.flops > 7.9 * one.flops
 
@@ -121,7 +120,7 @@ V3_MLA = Mla(heads=128, q_lora_rank=1536, kv_lora_rank=512, nope_dim=128, rope_d
 
 def test_latent_attention_reads_one_latent_per_token():
     """512 + 64 elements a token and layer, 128 heads in the latent space: absorbed decode."""
-    work = attention_work(Block(61, V3_MLA, Mlp(intermediate=18432)), Load(2.0, 999.0, 3.0), BF16, 1)
+    work = attention(Block(61, V3_MLA, Mlp(intermediate=18432)), Load(2.0, 999.0, 3.0), BF16, 1)
     assert work.kv_bytes == 61 * 2 * 1002 * 576 * 2
     pairs = 3 * 999 + 6
     # Scores over latent and rotary part, values over the latent: two FLOPs an element.
@@ -130,15 +129,13 @@ def test_latent_attention_reads_one_latent_per_token():
 
 def test_the_intensity_of_latent_attention_is_that_of_the_paper():
     """2 h W (2 r + d) / ((r + d) kv): about 484 FLOP per cached byte at one row, past the ridge of an H100."""
-    work = attention_work(Block(1, V3_MLA, Mlp(intermediate=18432)), Load(1.0, 1e7, 1.0), BF16, 1)
+    work = attention(Block(1, V3_MLA, Mlp(intermediate=18432)), Load(1.0, 1e7, 1.0), BF16, 1)
     assert work.flops / work.kv_bytes == pytest.approx(2 * 128 * (2 * 512 + 64) / ((512 + 64) * 2), rel=1e-5)
 
 
 def test_a_prefill_of_latent_attention_runs_in_expanded_form():
     """Per pair and head 128 + 64 products for the score and 128 for the value, instead of 576 + 512."""
-    work = attention_work(
-        Block(1, V3_MLA, Mlp(intermediate=18432)), Load(1.0, 0.0, 100.0, prefill=True), BF16, 1
-    )
+    work = attention(Block(1, V3_MLA, Mlp(intermediate=18432)), Load(1.0, 0.0, 100.0, prefill=True), BF16, 1)
     assert work.flops == 128 * (100 * 101 / 2) * 2 * (128 + 64 + 128)
 
 
@@ -399,7 +396,7 @@ def test_passes_of_arrays_are_those_of_their_elements(llm, load, count):
 def test_a_chunked_prompt_fills_the_same_pairs(llm, context, width):
     """Two passes of half the rows compute the pairs of one pass, full attention and window alike."""
     for block in llm.blocks:
-        window = getattr(block.attention, "window", None)
+        window = getattr(block.mixer, "window", None)
         _, whole = attended(Load(1.0, float(context), 2.0 * width), window)
         _, first = attended(Load(1.0, float(context), float(width)), window)
         _, second = attended(Load(1.0, float(context + width), float(width)), window)
@@ -411,7 +408,7 @@ def test_the_parameters_are_those_of_the_matrices_and_vectors(llm):
     """Counted from the shapes here: attention, feed-forward, norms, tables."""
     count = llm.hidden
     for block in llm.blocks:
-        a, f, h = block.attention, block.ffn, llm.hidden
+        a, f, h = block.mixer, block.ffn, llm.hidden
         if isinstance(a, Attention):
             one = h * (a.heads + 2 * a.kv_heads) * a.head_dim + a.heads * a.head_dim * h
         else:

@@ -52,7 +52,7 @@ class AttentionSweep:
         return (2, s.batch, s.kv_heads, s.context + max(self.widths), s.head_dim)
 
     def _one_bytes(self) -> float:
-        return math.prod(self._cache_shape()) * precision(self.dtype).kv_bytes
+        return math.prod(self._cache_shape()) * precision(self.dtype).bytes_per_kv
 
     def need_bytes(self, device: Device) -> float:
         """Memory of the sweep (B)."""

@@ -62,11 +62,11 @@ class LinearSweep:
         return f"{self.kind}/{size}/{self.dtype}"
 
     def _copies(self, device: Device) -> int:
-        return self.copies or device.copies(self.out * self.inner * precision(self.dtype).weight_bytes)
+        return self.copies or device.copies(self.out * self.inner * precision(self.dtype).bytes_per_weight)
 
     def need_bytes(self, device: Device) -> float:
         """Memory of the sweep (B): weights, and again reordered on a CPU."""
-        weights = self.out * self.inner * precision(self.dtype).weight_bytes * self._copies(device)
+        weights = self.out * self.inner * precision(self.dtype).bytes_per_weight * self._copies(device)
         return weights * (2 if device.kind == "cpu" else 1)
 
     def run(self, session: Session) -> Iterator[Measurement]:

@@ -169,7 +169,9 @@ class StepSweep:
         twice = sum(out * inner for out, inner in (*self.model.matrices.values(), self.model.head))
         positions = self.context + max(self.widths)
         cache = self.model.layers * 2 * self.model.kv_heads * self.model.head_dim * positions
-        return (self.model.parameters + twice + cache) * precision(self.dtype).weight_bytes + 2 * READ_BYTES
+        return (self.model.parameters + twice + cache) * precision(
+            self.dtype
+        ).bytes_per_weight + 2 * READ_BYTES
 
     def run(self, session: Session) -> Iterator[Measurement]:
         """Build the model, check it, choose kernels by width, measure all widths in shared rounds."""

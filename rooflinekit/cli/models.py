@@ -31,7 +31,7 @@ def facts(name: str) -> dict[str, Any]:
         "total_params": llm.total_params,
         "active_params": llm.active_params,
         "streamed_bytes_per_step": streamed_bytes_per_step(llm, numbers),
-        "kv_bytes_per_token": llm.kv_elements_per_token() * numbers.kv_bytes,
+        "kv_bytes_per_token": llm.kv_elements_per_token() * numbers.bytes_per_kv,
         "max_context": llm.max_context,
     }
 

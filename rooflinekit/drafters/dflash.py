@@ -86,8 +86,8 @@ class DFlash:
 
     def memory_bytes(self, *, batch: Real, context: Real, tp: int = 1) -> Real:
         """Layers, fusion and cache; embedding and LM head are the target's."""
-        fusion = self.fusion.parameters * self.precision.weight_bytes
-        tables = self.llm.embedding_params * self.precision.head_bytes / tp
+        fusion = self.fusion.parameters * self.precision.bytes_per_weight
+        tables = self.llm.embedding_params * self.precision.bytes_per("embedding") / tp
         own = resident_weight_bytes(self.llm, self.precision, tp) - tables
         return own + fusion + kv_cache_bytes(self.llm, batch, context, self.precision, tp)
 

@@ -92,7 +92,7 @@ class DSpark:
 
     def memory_bytes(self, *, batch: Real, context: Real, tp: int = 1) -> Real:
         """Backbone and head (two tables of vocabulary x rank)."""
-        head = 2.0 * self.backbone.llm.vocab * self.rank * self.precision.weight_bytes / tp
+        head = 2.0 * self.backbone.llm.vocab * self.rank * self.precision.bytes_per_weight / tp
         if self.heavy_head is not None:
             head = resident_weight_bytes(self.heavy_head, self.precision, tp)
         return self.backbone.memory_bytes(batch=batch, context=context, tp=tp) + head

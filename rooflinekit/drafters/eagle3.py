@@ -79,18 +79,25 @@ class Eagle3:
 
     def memory_bytes(self, *, batch: Real, context: Real, tp: int = 1) -> Real:
         """Layer, fusion and draft head, and the draft cache; the target's embedding is shared."""
-        fusion = self.fusion.parameters * self.precision.weight_bytes
+        fusion = self.fusion.parameters * self.precision.bytes_per_weight
         cache = kv_cache_bytes(self.llm, batch, context, self.precision, tp)
         return resident_weight_bytes(self.llm, self.precision, tp) + fusion + cache
 
 
 def first_attention(target: Llm, input_multiple: int = 1) -> Attention:
-    """Attention of a draft layer that takes its shape from the target; MLA targets get plain heads."""
-    spec = target.blocks[-1].attention
-    if isinstance(spec, Attention):
-        return Attention(
-            heads=spec.heads, kv_heads=spec.kv_heads, head_dim=spec.head_dim, input_multiple=input_multiple
-        )
+    """Attention of a draft layer that takes its shape from the target's last such layer, over the whole context.
+
+    Targets without plain heads (latent attention, recurrent layers) get heads of 128 elements.
+    """
+    for block in reversed(target.blocks):
+        spec = block.mixer
+        if isinstance(spec, Attention):
+            return Attention(
+                heads=spec.heads,
+                kv_heads=spec.kv_heads,
+                head_dim=spec.head_dim,
+                input_multiple=input_multiple,
+            )
     # A power of two, so that the usual numbers of ranks divide it.
     heads = 1 << ((target.hidden // 128).bit_length() - 1) if target.hidden >= 128 else 1
     return Attention(heads=heads, kv_heads=heads, head_dim=128, input_multiple=input_multiple)

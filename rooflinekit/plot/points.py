@@ -109,6 +109,6 @@ def fitted_roof(machine: Machine, numbers: Precision, rows: Floats) -> tuple[Flo
         FLOP per byte; FLOP/s.
     """
     weights = 1e9
-    flops, moved = 2.0 * rows * weights, np.full_like(rows, weights * numbers.weight_bytes)
+    flops, moved = 2.0 * rows * weights, np.full_like(rows, weights * numbers.bytes_per_weight)
     work = Work("roof", "linear", numbers.compute, rows, flops, weight_bytes=moved, kernels=0.0)
     return flops / moved, flops / np.asarray(work_time_s(work, machine))

@@ -155,7 +155,7 @@ def _roofs(ax: Axes, machine: Machine, shown: dict[str, float], main: str) -> No
 def _fitted(ax: Axes, machine: Machine, numbers: Precision) -> None:
     if "ceilings" not in machine.evidence or ("linear", numbers.compute) not in machine.ceilings:
         return
-    left, right = (limit * numbers.weight_bytes / 2 for limit in ax.get_xlim())
+    left, right = (limit * numbers.bytes_per_weight / 2 for limit in ax.get_xlim())
     xs, rates = fitted_roof(machine, numbers, np.geomspace(left, right, 600))
     ax.plot(
         xs, rates, color=BLUE, lw=1.6, gid="roof fitted", label=f"linear layers, {numbers.compute}, fitted"
@@ -224,7 +224,7 @@ def _ridge(ax: Axes, bandwidth: float, peak: float, numbers: Precision) -> None:
     bottom = ax.get_ylim()[0]
     ax.plot([ridge, ridge], [bottom, peak], color=MUTED, lw=0.9, ls=":", gid="ridge")
     ax.plot([ridge], [peak], "o", color="white", mec=INK, ms=5, zorder=4, gid="ridge point")
-    tokens = ridge * numbers.weight_bytes / 2
+    tokens = ridge * numbers.bytes_per_weight / 2
     text = f"ridge of {numbers.compute}\n{ridge:.3g} FLOP per byte\n= {tokens:.3g} tokens ({numbers.name} weights)"
     ax.annotate(
         text,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NoReturn
@@ -81,7 +82,7 @@ def _dtype(fields: Fields) -> str:
 
 def _merge(layers: Iterable[Block]) -> tuple[Block, ...]:
     groups = [list(group) for _, group in groupby(layers)]
-    return tuple(Block(len(group), group[0].attention, group[0].ffn, group[0].norms) for group in groups)
+    return tuple(replace(group[0], count=len(group)) for group in groups)
 
 
 def llm_from_config(config: Mapping[str, Any], name: str, where: str | None = None) -> Llm:

@@ -65,17 +65,17 @@ def test_llama_parameters_by_hand():
 
 def test_absent_kv_heads_mean_multi_head():
     without = {key: value for key, value in config().items() if key != "num_key_value_heads"}
-    assert llm_from_config(without, "tiny").blocks[0].attention.kv_heads == 8
-    assert build(num_key_value_heads=None).blocks[0].attention.kv_heads == 8
+    assert llm_from_config(without, "tiny").blocks[0].mixer.kv_heads == 8
+    assert build(num_key_value_heads=None).blocks[0].mixer.kv_heads == 8
 
 
 @pytest.mark.parametrize(("given_dim", "expected"), [(None, 8), (32, 32)])
 def test_head_dim(given_dim, expected):
-    assert build(head_dim=given_dim).blocks[0].attention.head_dim == expected
+    assert build(head_dim=given_dim).blocks[0].mixer.head_dim == expected
 
 
 def test_qwen3_without_head_dim_has_the_default_of_transformers():
-    assert build("qwen3").blocks[0].attention.head_dim == 128
+    assert build("qwen3").blocks[0].mixer.head_dim == 128
 
 
 def test_tables_are_untied_unless_said():
@@ -85,7 +85,7 @@ def test_tables_are_untied_unless_said():
 
 def test_biases_and_norms_of_the_families():
     def attention(name, **changes):
-        found = build(name, **changes).blocks[0].attention
+        found = build(name, **changes).blocks[0].mixer
         return found.qkv_bias, found.out_bias, found.qk_norm
 
     assert attention("llama") == (False, False, False)
@@ -97,7 +97,7 @@ def test_biases_and_norms_of_the_families():
 
 
 def windows(model):
-    return [(block.count, block.attention.window) for block in model.blocks]
+    return [(block.count, block.mixer.window) for block in model.blocks]
 
 
 def test_windows():
@@ -125,8 +125,8 @@ def test_deepseek_dense_then_sparse_with_shared_experts():
     dense, sparse = build("deepseek_v3").blocks
     assert (dense.count, sparse.count) == (2, 4)
     assert (sparse.ffn.experts, sparse.ffn.top_k, sparse.ffn.shared_intermediate) == (8, 2, 32)
-    assert sparse.attention.kv_elements() == 16 + 4
-    assert build("deepseek_v2", q_lora_rank=None).blocks[0].attention.q_lora_rank is None
+    assert sparse.mixer.kv_elements() == 16 + 4
+    assert build("deepseek_v2", q_lora_rank=None).blocks[0].mixer.q_lora_rank is None
     assert build("deepseek_v2", n_shared_experts=None).blocks[1].ffn.shared_intermediate == 0
     every_second = build("deepseek_v3", first_k_dense_replace=1, moe_layer_freq=2)
     assert [type(block.ffn) for block in every_second.blocks] == [Mlp, Moe, Mlp, Moe, Mlp]
@@ -344,8 +344,8 @@ def test_changed_configs_load_or_are_refused(name, changes):
     assert 0 < model.active_params <= model.total_params
     assert isinstance(model.blocks[0].ffn, Mlp | Moe)
     assert model.kv_elements_per_token() > 0
-    if isinstance(model.blocks[0].attention, Attention):
-        assert model.blocks[0].attention.heads % model.blocks[0].attention.kv_heads == 0
+    if isinstance(model.blocks[0].mixer, Attention):
+        assert model.blocks[0].mixer.heads % model.blocks[0].mixer.kv_heads == 0
 
 
 @settings(max_examples=60, deadline=None)

@@ -1,0 +1,186 @@
+"""Mixers with a cache that grows with the context: grouped-query attention and latent attention."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rooflinekit.errors import ModelError
+from rooflinekit.llm.linear import Linear, shard
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attention:
+    """Multi-head, multi-query or grouped-query attention with a key-value cache per KV head.
+
+    Attributes
+    ----------
+    heads, kv_heads, head_dim
+        Query heads, key-value heads, elements of a head (counts).
+    value_dim
+        Elements of a value head where they differ from ``head_dim``; 0 for the same.
+    window
+        Positions a token sees (sliding window or chunk); ``None`` for all.
+    qkv_bias, out_bias, qk_norm
+        Whether the projections have biases, and queries and keys a norm of their own (per head).
+    wide_qk_norm
+        Whether the norms of queries and keys span all heads at once.
+    gate
+        Whether the query projection also makes an output gate (twice the width).
+    sinks
+        Whether each query head has a learned attention sink.
+    shared_values
+        Whether values are the keys: no value projection; both are cached.
+    shared_cache
+        Whether the layer reads another layer's keys and values: no projections and no cache of its own.
+    input_multiple
+        Width of the input over the model's width (EAGLE-3 concatenates two: 2).
+    """
+
+    heads: int
+    kv_heads: int
+    head_dim: int
+    value_dim: int = 0
+    window: int | None = None
+    qkv_bias: bool = False
+    out_bias: bool = False
+    qk_norm: bool = False
+    wide_qk_norm: bool = False
+    gate: bool = False
+    sinks: bool = False
+    shared_values: bool = False
+    shared_cache: bool = False
+    input_multiple: int = 1
+
+    @property
+    def values(self) -> int:
+        """Elements of a value head."""
+        return self.value_dim or self.head_dim
+
+    def kv_heads_per_rank(self, tp: int) -> float:
+        """KV heads of one rank: split while there are enough, then replicated."""
+        if self.kv_heads >= tp:
+            return shard(self.kv_heads, tp, "number of KV heads")
+        if tp % self.kv_heads:
+            raise ModelError(
+                f"{self.kv_heads} KV heads cannot be shared evenly by {tp} ranks; choose another --tp"
+            )
+        return 1.0
+
+    def _kv_out(self, kv_heads: float) -> float:
+        if self.shared_cache:
+            return 0.0
+        return kv_heads * (self.head_dim + (0 if self.shared_values else self.values))
+
+    def linears(self, hidden: int, tp: int = 1) -> tuple[Linear, ...]:
+        """Weight matrices of one layer on one rank (QKV fused, as engines do)."""
+        heads = shard(self.heads, tp, "number of attention heads")
+        queries = heads * self.head_dim * (2 if self.gate else 1)
+        out = queries + self._kv_out(self.kv_heads_per_rank(tp))
+        return (
+            Linear("qkv projection", out, hidden * self.input_multiple, "attention"),
+            Linear("output projection", hidden, heads * self.values, "attention"),
+        )
+
+    def vector_parameters(self, hidden: int) -> float:
+        """Biases, norms and sinks of one layer."""
+        queries = self.heads * self.head_dim * (2 if self.gate else 1)
+        total = queries + self._kv_out(self.kv_heads) if self.qkv_bias else 0.0
+        total += hidden if self.out_bias else 0
+        norms = 1 if self.shared_cache else 2
+        total += norms * self.head_dim if self.qk_norm else 0
+        total += (self.heads + self.kv_heads) * self.head_dim if self.wide_qk_norm else 0
+        return total + (self.heads if self.sinks else 0)
+
+    def kv_elements(self, tp: int = 1) -> float:
+        """Elements one token leaves in one layer's cache on one rank: K and V."""
+        if self.shared_cache:
+            return 0.0
+        return self.kv_heads_per_rank(tp) * (self.head_dim + self.values)
+
+    def state_elements(self, tp: int = 1) -> float:  # noqa: ARG002 - the same question is asked of every mixer
+        """Elements of a recurrent state: none."""
+        return 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Indexer:
+    """Sparse attention's index (DeepSeek-V3.2): scores every cached position, keeps the ``top_k`` best.
+
+    Attributes
+    ----------
+    heads, head_dim
+        Index heads; elements of an index key, one per position.
+    top_k
+        Positions the attention itself reads.
+    """
+
+    heads: int
+    head_dim: int
+    top_k: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mla:
+    """Multi-head latent attention (DeepSeek-V2, arXiv:2405.04434): the cache holds one latent per token.
+
+    Attributes
+    ----------
+    heads
+        Query heads.
+    q_lora_rank
+        Rank of the query's down-projection; ``None`` where queries are projected directly.
+    kv_lora_rank
+        Elements of the cached latent.
+    nope_dim, rope_dim, value_dim
+        Elements of a head without and with rotary position, and of a value head.
+    qkv_bias
+        Whether the down-projections and the output projection have biases.
+    indexer
+        Sparse attention's index; ``None`` for attention over the whole context.
+    """
+
+    heads: int
+    q_lora_rank: int | None
+    kv_lora_rank: int
+    nope_dim: int
+    rope_dim: int
+    value_dim: int
+    qkv_bias: bool = False
+    indexer: Indexer | None = None
+
+    def linears(self, hidden: int, tp: int = 1) -> tuple[Linear, ...]:
+        """Weight matrices of one layer on one rank; down-projections and index are on every rank."""
+        heads = shard(self.heads, tp, "number of attention heads")
+        q_dim = heads * (self.nope_dim + self.rope_dim)
+        down = self.kv_lora_rank + self.rope_dim + (self.q_lora_rank or 0)
+        matrices = [
+            Linear("q, kv down-projection", down, hidden, "attention"),
+            Linear("q up-projection", q_dim, self.q_lora_rank or hidden, "attention"),
+            Linear(
+                "kv up-projection", heads * (self.nope_dim + self.value_dim), self.kv_lora_rank, "attention"
+            ),
+            Linear("output projection", hidden, heads * self.value_dim, "attention"),
+        ]
+        if self.indexer is not None:
+            index = self.indexer
+            wide = index.heads * index.head_dim
+            matrices.append(Linear("index queries", wide, self.q_lora_rank or hidden, "attention"))
+            matrices.append(
+                Linear("index keys and weights", index.head_dim + index.heads, hidden, "attention")
+            )
+        return tuple(matrices)
+
+    def vector_parameters(self, hidden: int) -> float:
+        """Norms of the latents and of the index keys, and biases where there are any."""
+        bias = self.kv_lora_rank + self.rope_dim + (self.q_lora_rank or 0) + hidden if self.qkv_bias else 0
+        index = 2 * self.indexer.head_dim if self.indexer is not None else 0
+        return self.kv_lora_rank + (self.q_lora_rank or 0) + bias + index
+
+    def kv_elements(self, tp: int = 1) -> float:  # noqa: ARG002 - every rank holds the whole latent
+        """Elements one token leaves in one layer's cache: latent, rotary key and index key, on every rank."""
+        index = self.indexer.head_dim if self.indexer is not None else 0
+        return self.kv_lora_rank + self.rope_dim + index
+
+    def state_elements(self, tp: int = 1) -> float:  # noqa: ARG002 - the same question is asked of every mixer
+        """Elements of a recurrent state: none."""
+        return 0.0
