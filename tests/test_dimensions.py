@@ -4,9 +4,8 @@ FLOP is a base dimension of its own here: as a mere count, a missing FLOP would 
 array branch of the norm, staircases (numpy strips dimensions there) and predictions as a whole (floats).
 """
 
-from dataclasses import replace
-
 import math
+from dataclasses import replace
 
 import pint
 import pytest
