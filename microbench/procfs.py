@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,7 +89,17 @@ def memory_bytes(proc: Path = PROC, cgroup: Path = CGROUP) -> tuple[float, float
     if limit is not None and total:
         used = read_number(cgroup / "memory.current") or 0.0
         total, free = min(total, limit), min(free, limit - used)
+    if not total:
+        # No /proc (macOS): the C library knows the size; what is free is unknown, so all counts as free.
+        total = free = _sysconf_bytes()
     return total, free
+
+
+def _sysconf_bytes() -> float:
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, OSError, ValueError):
+        return 0.0
 
 
 def cpu_name(proc: Path = PROC) -> str:
@@ -96,7 +107,7 @@ def cpu_name(proc: Path = PROC) -> str:
     match = re.search(
         r"^(?:model name|Model|cpu model)\s*:\s*(.+)$", read_text(proc / "cpuinfo"), re.MULTILINE
     )
-    return match[1].strip() if match else "unknown CPU"
+    return match[1].strip() if match else platform.processor() or platform.machine() or "unknown CPU"
 
 
 def cpu_flags(proc: Path = PROC) -> frozenset[str]:

@@ -57,6 +57,8 @@ class Session:
     ----------
     device, limits, run_id, seed
         The device, when sweeps stop, and what names and orders the samples.
+    attempt
+        1 while disturbed sweeps are measured again.
     wrong
         Cases that no implementation got right.
     dropped
@@ -69,6 +71,7 @@ class Session:
     limits: Limits
     run_id: str
     seed: int = 0
+    attempt: int = 0
     wrong: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
     reader: ReadKernel | None = None
@@ -170,6 +173,7 @@ class Session:
             ratio=ratio,
             error=case.error,
             warnings=(*case.warnings, *doubts(one, self.limits)),
+            attempt=self.attempt,
         )
 
 

@@ -13,7 +13,7 @@ from statistics import median
 from typing import IO
 
 from rooflinekit.errors import DeviceError, RooflineError
-from rooflinekit.measurement import CLEAN, Measurement, Run, cleanest, to_line
+from rooflinekit.measurement import CLEAN, Measurement, Run, cleanest, sweep_of, to_line
 from rooflinekit.microbench.device import Device
 from rooflinekit.microbench.environment import environment, load_average
 from rooflinekit.microbench.plans import BUDGETS, plan
@@ -165,8 +165,9 @@ def run_suite(
         state = _State(file, out, tell, len(chosen))
         for index, sweep in enumerate(chosen, start=1):
             _measure(session, sweep, index, state)
+        session.attempt = 1
         for sweep in _disturbed(chosen, state.cases)[:REPEATS]:
-            # The cleaner of two cases of one name counts when the file is read.
+            # The cleaner attempt counts when the file is read.
             _measure(session, sweep, state.total, state)
     if not state.cases and state.skipped:
         raise DeviceError(f"nothing could be measured: {state.skipped[0][1]}")
@@ -216,7 +217,7 @@ def _disturbed(sweeps: list[Sweep], cases: list[Measurement]) -> list[Sweep]:
     """Sweeps most of whose samples other programs disturbed, the worst first."""
     shares: dict[str, float] = {}
     for sweep in sweeps:
-        mine = [c.clean_share for c in cases if c.id.partition("/")[2].startswith(f"{sweep.name}/")]
+        mine = [c.clean_share for c in cases if sweep_of(c).partition("/")[2] == sweep.name]
         if mine and median(mine) < CLEAN:
             shares[sweep.name] = median(mine)
     return sorted((s for s in sweeps if s.name in shares), key=lambda s: shares[s.name])
@@ -266,7 +267,7 @@ def _opened(path: Path, *, overwrite: bool) -> Iterator[IO[str]]:
     try:
         file = path.open("w" if overwrite else "x", encoding="utf-8")
     except FileExistsError as error:
-        raise RooflineError(f"{path} exists; give another --out or allow it to be overwritten") from error
+        raise RooflineError(f"{path} exists; give another --out, or --overwrite to replace it") from error
     except OSError as error:
         raise RooflineError(
             f"{path} cannot be written ({error.strerror}); give an --out in a folder of yours"

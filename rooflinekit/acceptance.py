@@ -62,6 +62,10 @@ def expected_tokens(alpha: Real, k: Real) -> Real:
     5.0
     """
     a, n = np.asarray(alpha, dtype=float), np.asarray(k, dtype=float) + 1.0
+    if not np.all((a >= 0) & (a <= 1)):
+        raise AcceptanceError(f"acceptance rate {alpha} is not in 0..1; give a probability such as 0.8")
+    if not np.all(n >= 1):
+        raise AcceptanceError(f"K = {k} drafted tokens is negative; give 0 or more")
     gap = 1.0 - a
     # Near 1 the quotient loses digits; expm1 and log1p keep them. At 1 itself the limit is K + 1.
     safe = np.where(gap > 0.0, gap, 1.0)

@@ -22,6 +22,7 @@ from rooflinekit.prediction import Prediction, predict_step
 from rooflinekit.profiles.library import find_hardware
 from rooflinekit.readers.models import find_llm
 from rooflinekit.resolve import load_device, load_of, number, setup
+from rooflinekit.units import render
 
 # `rooflinekit predict` is the command run most: what only other calls need is imported by them.
 if TYPE_CHECKING:
@@ -48,8 +49,8 @@ __all__ = [
 
 
 def predict(
-    model: str | Llm,
-    hardware: str | Hardware,
+    model: str | Path | Llm,
+    hardware: str | Path | Hardware,
     *,
     batch: float = 1,
     context: float = 4096,
@@ -74,8 +75,8 @@ def predict(
 
 
 def recommend(
-    model: str | Llm,
-    hardware: str | Hardware,
+    model: str | Path | Llm,
+    hardware: str | Path | Hardware,
     drafter: str | Drafter,
     *,
     alpha: float | None = None,
@@ -137,8 +138,8 @@ def recommend(
 
 
 def compare(
-    model: str | Llm,
-    hardware: str | Hardware,
+    model: str | Path | Llm,
+    hardware: str | Path | Hardware,
     drafters: Sequence[str | Drafter],
     *,
     alpha: float | None = None,
@@ -157,14 +158,25 @@ def compare(
 
     ready = setup(model, hardware, **options)
     number(max_k, "--max-k", 1, 1024)
+    if isinstance(drafters, str):
+        drafters = [drafters]
     accepted = make_acceptance(alpha, acceptance_length, measured_k, survival, acceptance)
     built = tuple(make_drafter(spec, ready.target) for spec in drafters)
-    return compare_drafters(ready.machine, ready.target, built, accepted, load_of(batch, context), max_k)
+    return compare_drafters(
+        ready.machine,
+        ready.target,
+        ready.hardware,
+        built,
+        accepted,
+        load_of(batch, context),
+        max_k=max_k,
+        calibration=ready.calibration.name if ready.calibration else "datasheet",
+    )
 
 
 def sweep(
-    model: str | Llm,
-    hardware: str | Hardware,
+    model: str | Path | Llm,
+    hardware: str | Path | Hardware,
     drafter: str | Drafter,
     *,
     batch: Sequence[float] = (1,),
@@ -211,7 +223,7 @@ def load_measurements(files: Sequence[Path]) -> tuple[list[Run], list[Measuremen
         more_runs, more_cases = measurement.load(Path(file))
         runs += more_runs
         cases += more_cases
-    return runs, cases
+    return runs, measurement.cleanest(cases)
 
 
 def calibrate(files: Sequence[Path], *, base: str = "auto", name: str | None = None) -> Calibration:
@@ -228,23 +240,44 @@ def calibrate(files: Sequence[Path], *, base: str = "auto", name: str | None = N
     """
     from rooflinekit.fitting import calibrate_cases
     from rooflinekit.local_profile import local_profile
+    from rooflinekit.measurement import with_drift
 
     runs, cases = load_measurements(files)
     own = base == "auto"
     hardware = local_profile(runs, cases) if own else load_device(base)[0]
+    _check_same_device(cases, hardware)
+    cases = with_drift(runs, cases, hardware.bandwidth.value if own else None)
     return calibrate_cases(
         runs, cases, hardware, name or f"{hardware.name}-{runs[0].started[:10]}", own_profile=own
     )
 
 
+def _check_same_device(cases: Sequence[Measurement], hardware: Hardware) -> None:
+    """Refuse to lay measurements over a profile whose memory is of another order."""
+    rates = [case.bytes / case.median_s for case in cases if case.kind == "read"]
+    if rates and not 0.2 <= max(rates) / hardware.bandwidth.value <= 1.3:
+        raise RooflineError(
+            f"the measurements read {render(max(rates), 'B/s', 3)} at best, {hardware.name} is sold with "
+            f"{render(hardware.bandwidth.value, 'B/s', 3)}: not the same device; name its profile or use --base auto"
+        )
+
+
 def validate_files(files: Sequence[Path], calibration: Path) -> Report:
     """Compare a calibration's predictions with the measurements it was not fitted on."""
+    from rooflinekit.measurement import with_drift
     from rooflinekit.profiles.calibration_file import load_calibration
     from rooflinekit.validation import validate_cases
 
     chosen = load_calibration(calibration)
     hardware = chosen.profile or find_hardware(chosen.base)
-    _, cases = load_measurements(files)
+    runs, cases = load_measurements(files)
+    others = {str(run.device.get("name")) for run in runs} - {chosen.device}
+    if chosen.device and others:
+        raise RooflineError(
+            f"{calibration} was fitted on {chosen.device}, the measurements are of {', '.join(sorted(others))}; "
+            "give measurements of the same device"
+        )
+    cases = with_drift(runs, cases, chosen.profile.bandwidth.value if chosen.profile else None)
     return validate_cases(cases, calibrated(machine(hardware), chosen), chosen, find_llm)
 
 

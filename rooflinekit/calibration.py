@@ -81,6 +81,10 @@ class Calibration:
         A complete hardware profile where no shipped one knows the machine (``base`` is then ``local``).
     dtype
         Format of the measured linears.
+    device
+        What was measured, as the device names itself.
+    warnings
+        Kinds of work that could not be fitted, and other doubts.
     """
 
     name: str
@@ -93,6 +97,8 @@ class Calibration:
     contended: bool = False
     profile: Hardware | None = None
     dtype: str = "bf16"
+    device: str = ""
+    warnings: tuple[str, ...] = ()
 
     def fit(self, kind: str, dtype: str) -> Fit | None:
         """Return the fit for a kind of work and a format, if there is one."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from rooflinekit.acceptance import Acceptance
 from rooflinekit.curve import allowed_k, curve_of, rounds_by_k
 from rooflinekit.drafters.base import Drafter
-from rooflinekit.prediction import breakdown
+from rooflinekit.hardware import Hardware
+from rooflinekit.prediction import breakdown, remedy
 from rooflinekit.target import Target
 from rooflinekit.transformer import Load
 from rooflinekit.work import Machine, Pass, Real
@@ -15,8 +16,14 @@ from rooflinekit.work import Machine, Pass, Real
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """One drafter beside others (times in s, bytes per round at its best K)."""
+    """One drafter beside others (times in s, bytes per round at its best K; memory per device in B)."""
 
+    model: str
+    hardware: str
+    calibration: str
+    acceptance: str
+    fits: bool
+    remedy: str
     drafter: str
     title: str
     serial_passes: str
@@ -42,13 +49,20 @@ def plan_bytes(plan: tuple[Pass, ...]) -> Real:
 def compare_drafters(
     machine: Machine,
     target: Target,
+    hardware: Hardware,
     drafters: tuple[Drafter, ...],
     acceptance: Acceptance,
     load: Load,
+    *,
     max_k: int = 16,
+    calibration: str = "datasheet",
 ) -> tuple[Comparison, ...]:
-    """Put drafters side by side at equal acceptance: passes, bytes, draft time by K, best K and speedup."""
+    """Put drafters side by side at equal acceptance: passes, bytes, draft time by K, best K and speedup.
+
+    What does not fit into memory is shown all the same, and says so.
+    """
     rows = []
+    batch, context = float(load.batch), float(load.context)
     for drafter in drafters:
         top = allowed_k(drafter, acceptance, max_k)
         rounds = rounds_by_k(machine, target, drafter, acceptance, load, top)
@@ -62,9 +76,20 @@ def compare_drafters(
             tp=target.tp,
         )
         lines = breakdown(plan[0].works, machine)
+
+        def extra(tp: int, one: Drafter = drafter, k: int = top) -> float:
+            return float(one.memory_bytes(batch=batch, context=context + k + 1, tp=tp))
+
+        missing = remedy(target, hardware, batch, context + top + 1, extra)
         draft = tuple(point.draft_s for point in curve)
         rows.append(
             Comparison(
+                model=target.llm.name,
+                hardware=hardware.name,
+                calibration=calibration,
+                acceptance=acceptance.label,
+                fits=not missing,
+                remedy=missing,
                 drafter=drafter.name,
                 title=drafter.title,
                 serial_passes=drafter.serial_passes,

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from rooflinekit.acceptance import Acceptance, Constant, Survival, from_histogram, from_length
-from rooflinekit.drafters import BUILDERS, SHAPE_BUILDERS, Drafter
+from rooflinekit.drafters import BUILDERS, CARRIED, SHAPE_BUILDERS, Drafter
 from rooflinekit.drafters.small_lm import SmallLm
 from rooflinekit.errors import AcceptanceError, ModelError, nearest
-from rooflinekit.precision import Precision, precision
+from rooflinekit.precision import Precision, precision, with_kv
 from rooflinekit.readers.models import find_llm
 from rooflinekit.resolve import number
 from rooflinekit.target import Target
@@ -21,51 +21,60 @@ from rooflinekit.target import Target
 LARGEST = 1e15
 """Counts from here on are no counts of rounds (floats no longer tell neighbours apart)."""
 
-DRAFTER_NAMES = ("small-lm:MODEL", *BUILDERS)
+DRAFTER_NAMES = ("small-lm:MODEL", *BUILDERS, *CARRIED)
 
 
 def make_drafter(spec: str | Drafter, target: Target, dtype: str = "auto") -> Drafter:
-    """Build a drafter from its word (``eagle3``, ``small-lm:MODEL`` ...) or its config.json.
+    """Build a drafter from its word (``eagle3``, ``mtp``, ``small-lm:MODEL`` ...) or its config.json.
 
     ``auto`` keeps the target's compute format where that is 16 or 32 bits, else bf16: published drafters
-    of quantised targets are not quantised.
+    of quantised targets are not quantised. The target's own modules (``mtp``) keep the checkpoint's format.
     """
     if not isinstance(spec, str):
         return spec
-    numbers = target.precision
-    if dtype != "auto":
-        numbers = precision(dtype)
-    elif not numbers.is_sixteen_bit:
-        numbers = precision("bf16")
     word, _, argument = spec.partition(":")
     if word == "small-lm":
         if not argument:
             raise ModelError(
                 "small-lm needs a model; write --drafter small-lm:llama-3.2-1b, or give its config.json"
             )
-        return SmallLm(find_llm(argument), numbers)
+        return SmallLm(find_llm(argument), _numbers(target, dtype))
+    if spec in CARRIED:
+        return CARRIED[spec](target.llm, _numbers(target, dtype, carried=True))
     if spec in BUILDERS:
-        return BUILDERS[spec](target.llm, numbers)
+        return BUILDERS[spec](target.llm, _numbers(target, dtype))
     path = Path(spec)
     if os.path.exists(spec) or spec.endswith(".json") or os.sep in spec:  # noqa: PTH110 - False for names too long
-        return _drafter_from_file(path, target, numbers)
+        return _drafter_from_file(path, target, _numbers(target, dtype))
     raise ModelError(f"drafter {spec!r} is unknown; {nearest(spec, DRAFTER_NAMES)}, or give its config.json")
 
 
+def _numbers(target: Target, dtype: str, *, carried: bool = False) -> Precision:
+    """Number formats of a drafter; a carried one has the checkpoint's and shares the target's cache format."""
+    numbers = target.precision
+    if dtype != "auto":
+        return precision(dtype)
+    if carried:
+        own = target.llm.mtp.format if target.llm.mtp is not None else ""
+        return with_kv(precision(own), numbers.kv_bits) if own else numbers
+    return numbers if numbers.is_sixteen_bit else precision("bf16")
+
+
 def _drafter_from_file(path: Path, target: Target, numbers: Precision) -> Drafter:
-    from rooflinekit.readers import drafter_config
+    from rooflinekit.readers.drafter_config import drafter_shape, kind_as_drafter
+    from rooflinekit.readers.drafter_kinds import drafter_mark
     from rooflinekit.readers.hf_config import load_llm, read_config
 
     config = read_config(path)
-    kind = drafter_config.drafter_kind(config)
-    if kind is None:
+    if kind_as_drafter(config) is None and drafter_mark(config) is None:
         return SmallLm(load_llm(path), numbers)
-    shape = getattr(drafter_config, f"{kind}_shape")(config)
-    hidden = shape.get("target_hidden") or shape["hidden"]
+    kind, shape = drafter_shape(config, str(path))
+    hidden = shape.get("target_hidden") or shape.get("hidden", target.llm.hidden)
     if hidden != target.llm.hidden:
+        whole = f", or write small-lm:{path} if it is a whole model" if kind == "eagle" else ""
         raise ModelError(
             f"{path}: this {kind} drafter is for a target of width {hidden}, {target.llm.name} has width "
-            f"{target.llm.hidden}; choose the drafter trained for this target"
+            f"{target.llm.hidden}; choose the drafter trained for this target{whole}"
         )
     return SHAPE_BUILDERS[kind](shape, target.llm, numbers, f"from {path.name}")
 

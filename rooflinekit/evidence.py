@@ -9,6 +9,9 @@ from typing import Literal
 Kind = Literal["assumed", "datasheet", "fitted", "measured"]
 """From weakest to strongest: assumed < datasheet < fitted < measured."""
 
+Confidence = Literal["low"]
+"""A mark for numbers to doubt: sources disagree, or the number is derived from weak ones."""
+
 STRENGTH: dict[str, int] = {"assumed": 0, "datasheet": 1, "fitted": 2, "measured": 3}
 
 
@@ -24,11 +27,14 @@ class Cited:
         How it is known.
     ref
         Where it comes from: document and page, measurement id, or the reason for an assumption.
+    confidence
+        ``low`` for a number to doubt; None, the default, for any other.
     """
 
     value: float
     kind: Kind
     ref: str
+    confidence: Confidence | None = None
 
 
 def weakest(kinds: Iterable[Kind]) -> Kind:

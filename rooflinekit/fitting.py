@@ -25,6 +25,8 @@ HELD_OUT_SHAPES = 0.34
 """Share of shapes that are held out whole (rounded down, at least one where there are two)."""
 HELD_OUT_ROWS = 0.25
 """Share of the row counts of a fitted shape that are held out; one row and the most rows stay in."""
+HOPELESS = 0.5
+"""A fit whose median held-out error exceeds this is not used."""
 FEWEST = 4
 """A kind of work with fewer fitted cases than this is not fitted."""
 IMPOSSIBLE = 1.02
@@ -127,7 +129,7 @@ def ratio_pairs(
     cases: Sequence[Measurement], chosen: Sequence[Measurement], base: Machine, ceiling: Ceiling
 ) -> list[tuple[float, float]]:
     """Predicted and measured R = T(rows) / T(1) of the chosen cases whose shape has a one-row case."""
-    single = {case.shape_key: case for case in cases if _is_single(case)}
+    single = {case.shape_key: case for case in cases if case.is_single}
     pairs = []
     for case in chosen:
         one = single.get(case.shape_key)
@@ -139,17 +141,10 @@ def ratio_pairs(
     return pairs
 
 
-def _is_single(case: Measurement) -> bool:
-    return bool(case.shape.get("rows", case.shape.get("width")) == 1)
-
-
 def usable(cases: Sequence[Measurement], roof: Machine) -> tuple[list[Measurement], Counter[str]]:
     """Leave out disturbed cases, and times that no machine of this bandwidth and peak can reach; count both."""
     kept, reasons = [], Counter[str]()
-    # Where everything was disturbed there is nothing better: then all of it counts, and the file says so.
     disturbed = {case.id for case in cases if case.clean_share < CLEAN}
-    if len(disturbed) > len(cases) / 2:
-        disturbed = set()
     for case in cases:
         if case.id in disturbed:
             reasons["disturbed"] += 1
@@ -219,13 +214,26 @@ def calibrate_cases(
     used: list[str] = []
     left_out = Counter[str]()
     measured_kinds = sorted({(c.kind, c.dtype) for c in cases if c.kind in FITTED_KINDS})
+    warnings: list[str] = []
     for kind, dtype in measured_kinds:
-        kept, reasons = usable([c for c in cases if (c.kind, c.dtype) == (kind, dtype)], roof)
+        mine = [c for c in cases if (c.kind, c.dtype) == (kind, dtype)]
+        kept, reasons = usable(mine, roof)
+        if kind == "linear" and len(split(kept)[0]) < FEWEST:
+            # Nothing works without linears: then disturbed ones are better than none, and the file says so.
+            kept, reasons = usable([replace(c, clean=()) for c in mine], roof)
+            warnings.append("linear: most cases were disturbed by other programs, and fitted all the same")
         left_out += reasons
         if len(split(kept)[0]) < FEWEST:
             left_out["too few of a kind"] += len(kept)
+            warnings.append(
+                f"{kind}: not fitted, only {len(kept)} of {len(mine)} cases are usable; measure again"
+            )
             continue
         fit, inside = fit_kind(kept, base)
+        if fit.held_out is not None and fit.held_out.median_abs_error > HOPELESS:
+            error = fit.held_out.median_abs_error
+            warnings.append(f"{kind}: not used, the fit misses held-out cases by {error:.0%}; measure again")
+            continue
         fits.append(fit)
         used += [case.id for case in inside]
     if not any(fit.kind == "linear" for fit in fits):
@@ -248,4 +256,6 @@ def calibrate_cases(
         contended=bool(judged) and float(np.median(judged)) < CLEAN,
         profile=hardware if own_profile else None,
         dtype=dtype,
+        device=next(iter(names), ""),
+        warnings=tuple(warnings),
     )

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rooflinekit.calibration import HeldOut
+from rooflinekit.errors import CalibrationError
 from rooflinekit.measurement import Measurement
 from rooflinekit.work import Ceiling, Machine, Staircase, Work, work_time_s
 
@@ -16,6 +17,8 @@ Floats = NDArray[np.float64]
 
 STEP = 1.25
 """A jump by this factor between neighbouring row counts is a change of kernel: not interpolated across."""
+GROWTH = 1.1
+"""Unless the rows themselves grew as much: costs may rise in proportion to the rows, and a little more."""
 
 
 def errors(predicted: Floats, measured: Floats) -> HeldOut:
@@ -93,7 +96,12 @@ def fit_p_norm(
     ceiling, standard_errors
         Standard errors are relative (log space), by parameter name.
     """
-    from scipy.optimize import least_squares  # noqa: PLC0415 - 0.5 s that predicting need not pay
+    try:
+        from scipy.optimize import least_squares  # noqa: PLC0415 - 0.5 s that predicting need not pay
+    except ImportError as error:
+        raise CalibrationError(
+            "fitting needs scipy; install the extra: pip install 'rooflinekit[bench]'"
+        ) from error
 
     work, measured = stacked(cases)
     there = at_the_time(base, cases)
@@ -147,7 +155,7 @@ def fit_staircase(cases: Sequence[Measurement], base: Machine) -> tuple[Ceiling,
     breaks = tuple(
         float(b)
         for a, b, low, high in zip(grid, grid[1:], values, values[1:], strict=False)
-        if b - a <= 1 and not 1 / STEP < high / low < STEP
+        if high / low > max(STEP, GROWTH * b / a) or high / low < 1 / STEP
     )
     table = Staircase(tuple(grid.tolist()), tuple((values / values[0]).tolist()), breaks)
     ceiling = Ceiling(memory_efficiency=float(1.0 / values[0]), staircase=table)

@@ -1,7 +1,7 @@
 """Measured times as data: one case a line, raw samples kept, doubts beside them.
 
-The same row holds our own microbenchmarks and foreign tables, so calibration and validation never know
-where a row came from. A file is JSON Lines: first the run (device facts, environment), then its cases.
+A row says nothing about who measured it, so calibration and validation never know where it came
+from. A file is JSON Lines: first the run (device facts, environment), then its cases.
 """
 
 from __future__ import annotations
@@ -61,8 +61,9 @@ class Measurement:
     id
         ``<run id>/<case name>``; calibration files name it.
     kind
-        ``read`` (bandwidth probe), ``compute`` (matrix-rate probe), ``linear``, ``attention``, ``launch``
-        or ``step`` (a whole decode or verify step).
+        ``read`` (bandwidth probe), ``compute`` (matrix-rate probe), ``linear``, ``attention``,
+        ``elementwise`` (norms, rotary, activation of a layer), ``launch`` or ``step`` (a whole decode or
+        verify step).
     dtype
         Compute format.
     shape
@@ -87,6 +88,8 @@ class Measurement:
         Largest relative deviation from a float64 reference (correctness gate).
     warnings
         Doubts, as text.
+    attempt
+        0, or 1 when a disturbed sweep was measured again.
     bandwidth_factor
         Memory bandwidth while the case was measured over that of the whole run (:func:`with_drift`); 1
         where it is not known to move. Not in the file: it follows from the read probes there.
@@ -109,6 +112,7 @@ class Measurement:
     ratio: tuple[float, ...] = ()
     error: float = 0.0
     warnings: tuple[str, ...] = ()
+    attempt: int = 0
     bandwidth_factor: float = 1.0
 
     @property
@@ -133,16 +137,21 @@ class Measurement:
         return median(self.clean_samples_s)
 
     @property
-    def ci_s(self) -> tuple[float, float]:
-        """95 % nonparametric interval of the median (s)."""
-        return median_interval(self.clean_samples_s)
+    def width(self) -> float:
+        """Rows of a linear, or rows per sequence of attention or a step: what a sweep varies."""
+        return float(self.shape.get("rows", self.shape.get("width", 1)))
+
+    @property
+    def is_single(self) -> bool:
+        """Whether it is the one-row case that ratios refer to."""
+        return self.width == 1.0
 
     @property
     def rows(self) -> float:
         """Rows of the matrix product: of a linear, or query rows per KV head of attention."""
         if self.kind == "attention":
             return float(self.shape["width"] * self.shape["heads"] / self.shape["kv_heads"])
-        return float(self.shape.get("rows", self.shape.get("width", 1)))
+        return self.width
 
     @property
     def work(self) -> Work:
@@ -232,40 +241,58 @@ def load(path: Path) -> tuple[list[Run], list[Measurement]]:
         _append(record, f"{path}:{number}", runs, cases)
     if not runs:
         raise ProfileError(f"{path}: no run record; give a file that `rooflinekit bench` wrote")
-    return runs, with_drift(runs, cleanest(cases))
+    return runs, cleanest(cases)
+
+
+def sweep_of(case: Measurement) -> str:
+    """The sweep a case was measured in, with its run: cases of one sweep share their rounds."""
+    run, _, name = case.id.partition("/")
+    return f"{run}/{case.shape['beside']}" if "beside" in case.shape else f"{run}/{name.rpartition('/')[0]}"
 
 
 def cleanest(cases: Iterable[Measurement]) -> list[Measurement]:
-    """Keep one case of each id: the one with the larger share of clean samples (disturbed sweeps are repeated)."""
-    best: dict[str, Measurement] = {}
+    """Keep one attempt of each sweep, whole: the one with the larger share of clean samples.
+
+    A disturbed sweep is measured again, under the same ids; its probe and its ratios belong to their own
+    attempt. Files that were given twice count once.
+    """
+    attempts: dict[str, dict[int, dict[str, Measurement]]] = {}
     for case in cases:
-        if case.id not in best or case.clean_share > best[case.id].clean_share:
-            best[case.id] = case
-    return list(best.values())
+        attempts.setdefault(sweep_of(case), {}).setdefault(case.attempt, {})[case.id] = case
+    kept = (
+        max(tries.values(), key=lambda one: median(case.clean_share for case in one.values()))
+        for tries in attempts.values()
+    )
+    return [case for one in kept for case in one.values()]
 
 
-def with_drift(runs: Sequence[Run], cases: Sequence[Measurement]) -> list[Measurement]:
+def with_drift(
+    runs: Sequence[Run], cases: Sequence[Measurement], usual_bytes_per_s: float | None = None
+) -> list[Measurement]:
     """Note the bandwidth of the moment at each case, by the read probe that ran in the same rounds.
 
     A virtual CPU shares its memory with neighbours, and the bandwidth moves by tens of per cent between
     sweeps: a time means something only beside a read of the same moment. Accelerators are not shared, and
-    their small probes are launch-bound, so their cases keep the factor 1.
+    their small probes are launch-bound, so their cases keep the factor 1. So do cases whose probe was
+    disturbed.
+
+    Parameters
+    ----------
+    runs, cases
+        Content of the files.
+    usual_bytes_per_s
+        Bandwidth that counts as 1: that of the profile; by default the median of the probes.
     """
     shared = {run.id for run in runs if run.device.get("kind") == "cpu"}
     rates: dict[str, float] = {}
     for case in cases:
-        run, _, _ = case.id.partition("/")
         probe = case.kind == "read" and "beside" in case.shape
-        if probe and run in shared and case.clean_share >= CLEAN:
-            rates[f"{run}/{case.shape['beside']}/"] = case.bytes / case.median_s
+        if probe and case.id.partition("/")[0] in shared and case.clean_share >= CLEAN:
+            rates[sweep_of(case)] = case.bytes / case.median_s
     if not rates:
         return list(cases)
-    usual = median(rates.values())
-
-    def factor(case: Measurement) -> float:
-        return next((rate / usual for start, rate in rates.items() if case.id.startswith(start)), 1.0)
-
-    return [replace(case, bandwidth_factor=factor(case)) for case in cases]
+    usual = usual_bytes_per_s or median(rates.values())
+    return [replace(case, bandwidth_factor=rates.get(sweep_of(case), usual) / usual) for case in cases]
 
 
 def without_drift(cases: Iterable[Measurement]) -> list[Measurement]:
@@ -281,6 +308,7 @@ def _append(record: Any, where: str, runs: list[Run], cases: list[Measurement]) 
     if schema != SCHEMA:
         raise ProfileError(f"{where}: schema {schema!r}, this version reads {SCHEMA}; measure again")
     try:
+        _check_types(record, TYPES[kind])
         if kind == "run":
             runs.append(Run(**record))
         else:
@@ -291,9 +319,50 @@ def _append(record: Any, where: str, runs: list[Run], cases: list[Measurement]) 
         raise ProfileError(f"{where}: {error}; the file was changed or cut, measure again") from error
 
 
+TYPES: dict[str, dict[str, tuple[type, ...]]] = {
+    "run": {"id": (str,), "started": (str,), "device": (dict,), "environment": (dict,), "options": (dict,)},
+    "case": {
+        **dict.fromkeys(("id", "kind", "dtype", "implementation"), (str,)),
+        **dict.fromkeys(("shape", "alternatives"), (dict,)),
+        **dict.fromkeys(("samples_s", "clean", "ratio", "warnings"), (list,)),
+        **dict.fromkeys(
+            ("weight_bytes", "kv_bytes", "activation_bytes", "flops", "kernels", "footprint_bytes", "error"),
+            (int, float),
+        ),
+        "attempt": (int,),
+    },
+}
+"""Types of the fields of a record, as JSON reads them."""
+
+SHAPES = {
+    "linear": ("rows", "out", "inner"),
+    "attention": ("batch", "context", "width", "heads", "kv_heads", "head_dim"),
+    "step": ("model", "context", "width"),
+}
+"""What the shape of a case must say, by kind."""
+
+
+def _check_types(record: dict[str, Any], types: dict[str, tuple[type, ...]]) -> None:
+    for name, value in record.items():
+        if name in types and (not isinstance(value, types[name]) or isinstance(value, bool)):
+            raise TypeError(f"{name} is {value!r:.60}")
+
+
 def _checked(case: Measurement) -> Measurement:
-    if not case.samples_s or not all(
-        isinstance(s, float | int) and s > 0 and math.isfinite(s) for s in case.samples_s
-    ):
+    if not case.samples_s or not all(_is_number(s) and s > 0 for s in case.samples_s):
         raise ValueError(f"case {case.id!r} has no usable samples")
+    if not all(_is_number(value) for value in case.ratio):
+        raise ValueError(f"case {case.id!r} has a ratio that is no number")
+    for name in SHAPES.get(case.kind, ()):
+        if name not in case.shape or (
+            name != "model" and not (_is_number(case.shape[name]) and case.shape[name] >= 0)
+        ):
+            raise ValueError(f"case {case.id!r} does not say its {name}")
+    amounts = (case.weight_bytes, case.kv_bytes, case.activation_bytes, case.flops, case.kernels)
+    if not all(_is_number(value) and value >= 0 for value in amounts):
+        raise ValueError(f"case {case.id!r} has a negative or endless amount of work")
     return case
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

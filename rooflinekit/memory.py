@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rooflinekit.llm import Block, Llm, Moe
+from rooflinekit.llm import Block, Compressed, Llm, Moe
 from rooflinekit.mixers import STATE_BYTES
 from rooflinekit.precision import Precision
 from rooflinekit.work import Real
@@ -14,12 +14,21 @@ def kv_cache_bytes(llm: Llm, batch: Real, context: Real, precision: Precision, t
     """Cache and recurrent states of ``batch`` sequences of ``context`` tokens on one rank (B), windows cut off."""
     total: Real = batch * llm.state_elements(tp) * STATE_BYTES
     for block in llm.blocks:
-        kept = context if block.window is None else np.minimum(context, block.window)
-        total = total + batch * kept * block.count * block.kv_elements(tp) * precision.bytes_per_kv
+        total = total + batch * block.count * cached_elements(block, context, tp) * precision.bytes_per_kv
         if block.cross is not None:
             crossed = block.count * block.cross.kv_elements(tp)
             total = total + batch * context * crossed * precision.bytes_per_kv
     return total
+
+
+def cached_elements(block: Block, context: Real, tp: int = 1) -> Real:
+    """Elements of one sequence in one layer's cache, what left the window dropped."""
+    mixer = block.mixer
+    if isinstance(mixer, Compressed):
+        past = context * mixer.entry / mixer.ratio if mixer.ratio else 0.0
+        return np.minimum(context, mixer.window) * mixer.head_dim + past
+    kept = context if block.window is None else np.minimum(context, block.window)
+    return kept * block.kv_elements(tp)
 
 
 def layer_bytes(block: Block, hidden: int, precision: Precision, tp: int = 1) -> float:

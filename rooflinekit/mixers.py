@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rooflinekit.llm import Attention, Block, GatedDelta, Mamba2, Mla
+from rooflinekit.llm import Attention, Block, BlockSparse, Compressed, GatedDelta, Indexer, Mamba2, Mla
 from rooflinekit.load import Load
 from rooflinekit.precision import Precision
 from rooflinekit.work import Real, Work
@@ -16,7 +16,8 @@ STATE_BYTES = 4.0
 def attention_dtype(precision: Precision) -> str:
     """Format that scores and values compute in."""
     # Queries, scores and values are in 16 bits behind quantised linears, whatever the cache is stored in.
-    return precision.compute if precision.compute in ("bf16", "fp16", "fp32") else "bf16"
+    plain = precision.compute in ("bf16", "fp16", "fp32")
+    return precision.compute if plain else precision.of("vectors").compute
 
 
 def attended(load: Load, window: int | None) -> tuple[Real, Real]:
@@ -41,6 +42,83 @@ def attended(load: Load, window: int | None) -> tuple[Real, Real]:
     return limited, pairs
 
 
+def chosen(positions: Real, pairs: Real, load: Load, top_k: int | None) -> tuple[Real, Real]:
+    """Positions read and pairs computed where an index keeps ``top_k`` positions per query row.
+
+    Rows of a verify are charged as if they chose different ones: an upper bound, never more than all.
+    """
+    if top_k is None:
+        return positions, pairs
+    most = top_k * load.width
+    return np.minimum(positions, most), np.minimum(pairs, most)
+
+
+def index_work(index: Indexer, count: Real, load: Load, precision: Precision, condensed: float = 1.0) -> Work:
+    """Scan of the index: a key per cached position (or per ``condensed`` of them), on every rank."""
+    positions, pairs = attended(load, None)
+    width = index.heads * index.head_dim
+    return Work(
+        "index scan",
+        "attention",
+        attention_dtype(precision),
+        load.width * index.heads,
+        flops=count * 2.0 * load.batch * width * pairs / condensed,
+        kv_bytes=count * load.batch * positions / condensed * index.head_dim * precision.bytes_per_kv,
+        activation_bytes=count * load.rows * width * precision.bytes_per_activation,
+        kernels=count,
+    )
+
+
+def compressed_works(
+    spec: Compressed, count: Real, load: Load, precision: Precision, tp: int
+) -> tuple[Work, ...]:
+    """DeepSeek-V4's attention: the window as it is, the past in condensed entries, all or the best of them.
+
+    An entry serves as key and as value, so it is read once. Entries are counted as context over ratio,
+    without the window that is still filling (at most one entry off). Values and gates of tokens wait for
+    their window in the state's format: written once, read once.
+    """
+    seen, pairs = attended(load, spec.window)
+    works = []
+    if spec.ratio:
+        entries, scored = attended(load, None)
+        entries, scored = entries / spec.ratio, scored / spec.ratio
+        if spec.indexer is not None:
+            works.append(index_work(spec.indexer, count, load, precision, spec.ratio))
+            entries, scored = chosen(entries, scored, load, spec.indexer.top_k)
+        seen, pairs = seen + entries, pairs + scored
+        works.append(condensing_work(spec, count, load, precision))
+    heads = spec.heads / tp
+    works.append(
+        Work(
+            "attention",
+            "attention",
+            attention_dtype(precision),
+            load.width * heads,
+            flops=count * 4.0 * load.batch * heads * spec.head_dim * pairs,
+            kv_bytes=count * load.batch * seen * spec.head_dim * precision.bytes_per_kv,
+            activation_bytes=count * load.rows * heads * 2 * spec.head_dim * precision.bytes_per_activation,
+            kernels=count,
+        )
+    )
+    return tuple(works)
+
+
+def condensing_work(spec: Compressed, count: Real, load: Load, precision: Precision) -> Work:
+    """Values and gates of the window that is filling: weighted, summed and dropped when it is full."""
+    pending = spec.pending_per_token()
+    return Work(
+        "kv compressor",
+        "recurrent",
+        attention_dtype(precision),
+        load.rows,
+        flops=count * load.rows * 2.0 * pending,
+        kv_bytes=count * load.rows * 2.0 * pending * STATE_BYTES,
+        activation_bytes=0.0 * load.rows,
+        kernels=count,
+    )
+
+
 def mixer_works(block: Block, load: Load, precision: Precision, tp: int) -> tuple[Work, ...]:
     """Works of one group's mixer besides its weight matrices, on one rank."""
     mixer, works = block.mixer, []
@@ -48,6 +126,12 @@ def mixer_works(block: Block, load: Load, precision: Precision, tp: int) -> tupl
         works.append(attention_work(mixer, block.count, load, precision, tp))
     elif isinstance(mixer, Mla):
         works += mla_works(mixer, block.count, load, precision, tp)
+    elif isinstance(mixer, BlockSparse):
+        works.append(index_work(mixer.indexer, block.count, load, precision))
+        top_k = mixer.indexer.top_k
+        works.append(attention_work(mixer.attention, block.count, load, precision, tp, top_k=top_k))
+    elif isinstance(mixer, Compressed):
+        works += compressed_works(mixer, block.count, load, precision, tp)
     elif mixer is not None:
         works.append(recurrent_work(mixer, block.count, load, precision, tp))
     if block.cross is not None:
@@ -55,9 +139,20 @@ def mixer_works(block: Block, load: Load, precision: Precision, tp: int) -> tupl
     return tuple(works)
 
 
-def attention_work(spec: Attention, count: Real, load: Load, precision: Precision, tp: int = 1) -> Work:
-    """Scores and values of ``count`` equal layers: the KV cache once per sequence, not per query row."""
-    positions, pairs = attended(load, spec.window)
+def attention_work(
+    spec: Attention,
+    count: Real,
+    load: Load,
+    precision: Precision,
+    tp: int = 1,
+    *,
+    top_k: int | None = None,
+) -> Work:
+    """Scores and values of ``count`` equal layers: the KV cache once per sequence, not per query row.
+
+    With ``top_k`` a query reads that many positions, which an index chose.
+    """
+    positions, pairs = chosen(*attended(load, spec.window), load, top_k)
     heads = spec.heads / tp
     # A layer that shares another's cache still reads it.
     kv_elements = spec.kv_heads_per_rank(tp) * (spec.head_dim + spec.values)
@@ -97,33 +192,16 @@ def mla_works(spec: Mla, count: Real, load: Load, precision: Precision, tp: int)
     """Latent attention, and before it the index where attention is sparse.
 
     Absorbed in decode and verify (queries and outputs live in the latent space, DeepSeek-V2 section
-    2.1.2), expanded in a prefill. An index scans one key per cached position; the attention then reads
-    ``top_k`` positions per row. Rows of a verify are charged as if they chose different ones: an upper
-    bound, never more than the whole cache.
+    2.1.2), expanded in a prefill. An index scans one key per cached position, where the layer has its own;
+    the attention then reads ``top_k`` positions per row (see :func:`chosen`).
     """
     positions, pairs = attended(load, None)
     heads = spec.heads / tp
     works = []
     if spec.indexer is not None:
-        index = spec.indexer
-        works.append(
-            Work(
-                "index scan",
-                "attention",
-                attention_dtype(precision),
-                load.width * index.heads,
-                flops=count * 2.0 * load.batch * index.heads * index.head_dim * pairs,
-                kv_bytes=count * load.batch * positions * index.head_dim * precision.bytes_per_kv,
-                activation_bytes=count
-                * load.rows
-                * index.heads
-                * index.head_dim
-                * precision.bytes_per_activation,
-                kernels=count,
-            )
-        )
-        positions = np.minimum(positions, index.top_k * load.width)
-        pairs = np.minimum(pairs, index.top_k * load.width)
+        if not spec.indexer.shared:
+            works.append(index_work(spec.indexer, count, load, precision))
+        positions, pairs = chosen(positions, pairs, load, spec.indexer.top_k)
     if load.prefill:
         per_pair = 2.0 * (spec.nope_dim + spec.rope_dim + spec.value_dim)
         # Queries in, expanded keys and values in, values out.
@@ -161,6 +239,6 @@ def recurrent_work(spec: GatedDelta | Mamba2, count: Real, load: Load, precision
         load.rows,
         flops=count * load.rows * spec.flops_per_token(tp),
         kv_bytes=count * load.batch * state * (1.0 + writes),
-        activation_bytes=0.0 * load.rows,
+        activation_bytes=count * load.rows * spec.io_elements(tp) * precision.bytes_per_activation,
         kernels=2.0 * count,
     )

@@ -7,7 +7,7 @@ dequantises before the matrix unit (``w4a16``) saves bytes, not FLOPs: it comput
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -176,6 +176,21 @@ def precision(name: str, kv: str = "auto", classes: Mapping[str, str] | None = N
         raise ModelError(f"KV cache format {kv!r} is unknown; {nearest(kv, KV_FORMATS)}")
     bits = float(main.activation_bits) if kv == "auto" else float(KV_FORMATS[kv])
     return Precision(name, main, kept, bits)
+
+
+def on_device(numbers: Precision, peaks: Collection[str]) -> Precision:
+    """Let weight-only formats and unquantised classes compute in fp16 where a device has that but no bf16.
+
+    A model stored in bf16 itself is left as it is: that is for the user to change.
+    """
+    if "bf16" in peaks or "fp16" not in peaks or numbers.main.name == "bf16":
+        return numbers
+
+    def swapped(one: Format) -> Format:
+        return one._replace(compute="fp16") if one.compute == "bf16" else one
+
+    classes = {key: swapped(one) for key, one in numbers.classes.items()}
+    return replace(numbers, main=swapped(numbers.main), classes=classes)
 
 
 def with_kv(numbers: Precision, kv_bits: float) -> Precision:

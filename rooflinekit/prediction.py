@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from rooflinekit.memory import kv_cache_bytes, resident_weight_bytes
 from rooflinekit.precision import Precision, precision, with_kv
 from rooflinekit.target import Target
 from rooflinekit.transformer import Load, forward_pass
-from rooflinekit.work import Machine, Work, bound, work_time_s, works_time_s
+from rooflinekit.work import Machine, Work, bound, work_time_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,29 +123,48 @@ def memory_bytes(target: Target, batch: float, context: float, extra: float = 0.
     return weights + float(cache) + extra
 
 
-def remedy(target: Target, hardware: Hardware, batch: float, context: float, extra: float = 0.0) -> str:
-    """Name the smallest tensor parallelism, number format and batch that would fit; '' where it fits."""
+def no_drafter(tp: int) -> float:  # noqa: ARG001 - the same question is asked of every drafter
+    """Memory of no drafter, on any number of ranks (B)."""
+    return 0.0
+
+
+def remedy(
+    target: Target,
+    hardware: Hardware,
+    batch: float,
+    context: float,
+    extra: Callable[[int], float] = no_drafter,
+) -> str:
+    """Name the smallest tensor parallelism, number format and batch that would fit; '' where it fits.
+
+    Parameters
+    ----------
+    target, hardware, batch, context
+        What is to fit.
+    extra
+        What a drafter adds on one rank, by the number of ranks (B).
+    """
     room = hardware.usable_bytes
-    if memory_bytes(target, batch, context, extra) <= room:
+    if memory_bytes(target, batch, context, extra(target.tp)) <= room:
         return ""
-    options = []
-    for tp in (2, 4, 8, 16):
-        if tp > target.tp and _fits_split(target, tp, batch, context, extra, room):
-            options.append(f"--tp {tp}")
-            break
+    options = [
+        f"--tp {tp}"
+        for tp in _ranks(target, hardware)
+        if _fits_split(target, tp, batch, context, extra, room)
+    ]
+    options = options[:1]
     for name in ("fp8", "w8a16", "w4a16"):
         smaller = with_kv(precision(name), target.precision.kv_bits)
         if smaller.main.bits >= target.precision.main.bits:
             continue
-        if hardware.peak and smaller.compute not in hardware.peak:
+        if hardware.peak and any(compute not in hardware.peak for compute in smaller.computes):
             continue
-        other = Target(target.llm, smaller, target.tp)
-        if memory_bytes(other, batch, context, extra) <= room:
+        if memory_bytes(Target(target.llm, smaller, target.tp), batch, context, extra(target.tp)) <= room:
             options.append(f"--dtype {name}")
             break
     weights = resident_weight_bytes(target.llm, target.precision, target.tp)
     per_sequence = (memory_bytes(target, batch, context) - weights) / batch
-    left = int((room - weights - extra) / per_sequence) if per_sequence else 0
+    left = int((room - weights - extra(target.tp)) / per_sequence) if per_sequence else 0
     if batch > left >= 1:
         options.append(f"--batch {left}")
     return (
@@ -155,12 +174,16 @@ def remedy(target: Target, hardware: Hardware, batch: float, context: float, ext
     )
 
 
-def _fits_split(target: Target, tp: int, batch: float, context: float, extra: float, room: float) -> bool:
+def _ranks(target: Target, hardware: Hardware) -> tuple[int, ...]:
+    """Larger tensor-parallel groups to try; none where the device has no link to its peers."""
+    return tuple(tp for tp in (2, 4, 8, 16) if tp > target.tp) if hardware.link is not None else ()
+
+
+def _fits_split(
+    target: Target, tp: int, batch: float, context: float, extra: Callable[[int], float], room: float
+) -> bool:
     try:
-        return (
-            memory_bytes(Target(target.llm, target.precision, tp), batch, context, extra * target.tp / tp)
-            <= room
-        )
+        return memory_bytes(Target(target.llm, target.precision, tp), batch, context, extra(tp)) <= room
     except ModelError:
         return False  # heads that this number of ranks does not divide
 
@@ -257,21 +280,23 @@ def predict_step(
         calibration=calibration.name if calibration else "datasheet",
         expected_error=expected_error(calibration, works, machine),
         evidence=evidence_of(machine, calibration, works),
-        notes=_notes(machine, numbers),
+        notes=_notes(machine, target, load),
     )
 
 
-def _notes(machine: Machine, numbers: Precision) -> tuple[str, ...]:
-    if numbers.compute not in machine.peak_flop_per_s:
-        return (f"{machine.name} publishes no {numbers.compute} matrix rate: the compute bound is unknown",)
-    return ()
+def _notes(machine: Machine, target: Target, load: Load) -> tuple[str, ...]:
+    notes = []
+    missing = [compute for compute in target.precision.computes if compute not in machine.peak_flop_per_s]
+    if missing:
+        notes.append(f"{machine.name} publishes no {missing[0]} matrix rate: the compute bound is unknown")
+    longest = target.llm.max_context
+    if longest and float(load.context) + float(load.width) > longest:
+        notes.append(f"the context is longer than the {longest} tokens the model was trained for")
+    if target.tp > 1 and machine.evidence.get("collective latency") == "assumed":
+        notes.append("the latency of collectives is assumed, not measured")
+    return tuple(notes)
 
 
 def streamed_bytes_per_step(llm: Llm, numbers: Precision) -> float:
     """Weights that a plain step of one sequence reads (B): no embedding table, ``top_k`` experts."""
     return sum(float(work.weight_bytes) for work in forward_pass(llm, Load(), numbers))
-
-
-def plain_step_s(target: Target, machine: Machine, load: Load) -> float:
-    """Device time of a step (s), without a breakdown."""
-    return float(works_time_s(forward_pass(target.llm, load, target.precision, target.tp), machine))

@@ -18,7 +18,7 @@ from rooflinekit.hardware import Hardware
 from rooflinekit.prediction import evidence_of, expected_error, memory_bytes, remedy
 from rooflinekit.target import Target
 from rooflinekit.transformer import Load, forward_pass
-from rooflinekit.work import Machine
+from rooflinekit.work import Machine, Work
 
 NEAR = 0.01
 """K whose speedup lies within this fraction of the best are named with it."""
@@ -56,6 +56,8 @@ class Recommendation:
     drafter: str
     drafter_title: str
     acceptance: str
+    dtype: str
+    tp: int
     batch: float
     context: float
     k: int
@@ -160,9 +162,12 @@ def recommend_k(
     if k is not None:
         _check_k(k, drafter, acceptance)
     top = max(allowed_k(drafter, acceptance, max_k), k or 0)
-    extra = float(drafter.memory_bytes(batch=batch, context=context + top + 1, tp=target.tp))
+
+    def extra(tp: int) -> float:
+        return float(drafter.memory_bytes(batch=batch, context=context + top + 1, tp=tp))
+
     missing = remedy(target, hardware, batch, context + top + 1, extra)
-    held = memory_bytes(target, batch, context + top + 1, extra)
+    held = memory_bytes(target, batch, context + top + 1, extra(target.tp))
     if missing and not allow_oversize:
         raise CapacityError(
             f"{target.llm.name} with {drafter.name} needs {held / 1e9:.1f} GB per device, {hardware.name} has "
@@ -170,9 +175,10 @@ def recommend_k(
         )
     rounds = rounds_by_k(machine, target, drafter, acceptance, load, top)
     curve = curve_of(rounds)
-    best = max(curve, key=lambda point: point.speedup)
+    tried = curve[: allowed_k(drafter, acceptance, max_k)]
+    best = max(tried, key=lambda point: point.speedup)
     chosen = best if k is None else curve[k - 1]
-    near = tuple(point.k for point in curve if point.speedup >= (1 - NEAR) * best.speedup)
+    near = tuple(point.k for point in tried if point.speedup >= (1 - NEAR) * best.speedup)
     works = forward_pass(target.llm, load, target.precision, target.tp)
     ratio = _ratio_error(calibration, target.precision.compute)
     low, high = interval(acceptance, chosen, ratio)
@@ -182,6 +188,8 @@ def recommend_k(
         drafter=drafter.name,
         drafter_title=drafter.title,
         acceptance=acceptance.label,
+        dtype=target.precision.name,
+        tp=target.tp,
         batch=batch,
         context=context,
         k=chosen.k,
@@ -200,8 +208,8 @@ def recommend_k(
         flags=flags(drafter.name, chosen.k),
         calibration=calibration.name if calibration else "datasheet",
         expected_error=expected_error(calibration, works, machine),
-        evidence=evidence_of(machine, calibration, works),
-        notes=_notes(acceptance, drafter, chosen, top, best),
+        evidence=_evidence(machine, calibration, works + _plan_works(drafter, target, load, chosen), drafter),
+        notes=_notes(acceptance, drafter, chosen, top, best, context, target.llm.max_context),
     )
 
 
@@ -210,23 +218,61 @@ def _ratio_error(calibration: Calibration | None, dtype: str) -> float | None:
     return fit.held_out_ratio.median_abs_error if fit is not None and fit.held_out_ratio is not None else None
 
 
+def _plan_works(drafter: Drafter, target: Target, load: Load, point: CurvePoint) -> tuple[Work, ...]:
+    plan = drafter.plan(
+        k=float(point.k),
+        batch=load.batch,
+        context=load.context,
+        refresh=point.acceptance_length,
+        tp=target.tp,
+    )
+    return tuple(work for one in plan for work in one.works)
+
+
+def _evidence(
+    machine: Machine, calibration: Calibration | None, works: tuple[Work, ...], drafter: Drafter
+) -> dict[str, Any]:
+    """Evidence of target and drafter; a drafter's shape that was not read from a file is an assumption."""
+    found = evidence_of(machine, calibration, works)
+    if "assumed" in drafter.title:
+        found["by_term"]["drafter shape"] = "assumed"
+        found["weakest"] = "assumed"
+    return found
+
+
 SERIAL_HOST = (
     "device time only: an engine adds host time to each of the K serial passes "
     "(0.3-0.4 ms in vLLM on an H100), so expect less at large K"
 )
 
 
+def _limit(drafter: Drafter, acceptance: Acceptance, top: int) -> str:
+    if acceptance.max_k == top:
+        return "acceptance was measured no further"
+    return "its trained block" if drafter.max_k == top else "--max-k may be raised"
+
+
 def _notes(
-    acceptance: Acceptance, drafter: Drafter, chosen: CurvePoint, top: int, best: CurvePoint
+    acceptance: Acceptance,
+    drafter: Drafter,
+    chosen: CurvePoint,
+    top: int,
+    best: CurvePoint,
+    load_context: float,
+    target_context: int,
 ) -> tuple[str, ...]:
     notes = []
     # A millisecond-scale step is an accelerator's: there the host is a sizeable part of a small pass.
     if drafter.serial_passes == "K" and chosen.draft_s < 5e-3 * chosen.k:
         notes.append(SERIAL_HOST)
     if best.k == top and top > 1 and chosen.k == best.k:
-        notes.append(f"the best K is the largest tried ({top}): a longer block or --max-k may pay more")
+        notes.append(
+            f"the best K is the largest that could be tried ({top}): {_limit(drafter, acceptance, top)}"
+        )
     if chosen.k != best.k:
         notes.append(f"K = {best.k} would give {best.speedup:.2f}x")
+    if target_context and load_context > target_context:
+        notes.append(f"the context is longer than the {target_context} tokens the model was trained for")
     if acceptance.max_k is None and chosen.k > 8:
         notes.append("a constant acceptance rate flatters long drafts: measured rates fall along the block")
     return tuple(notes)

@@ -13,7 +13,7 @@ from rooflinekit.calibration import Calibration, calibrated
 from rooflinekit.errors import ProfileError, RooflineError
 from rooflinekit.hardware import Hardware, machine, require_peak
 from rooflinekit.llm import Llm
-from rooflinekit.precision import WEIGHT_ONLY, Precision, find_format, precision
+from rooflinekit.precision import WEIGHT_ONLY, Precision, find_format, on_device, precision
 from rooflinekit.profiles.library import find_hardware
 from rooflinekit.readers.models import find_llm
 from rooflinekit.target import Target
@@ -36,6 +36,8 @@ class Setup:
 
 def number(value: float, name: str, low: float, high: float, *, whole: bool = True) -> float:
     """Check that a number of the user's is finite, within bounds and, unless told otherwise, whole."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise RooflineError(f"{name} {value!r:.40} is not a number; give one from {low:g} to {high:g}")
     # Comparing needs no float, so an integer past the floats is refused like any other number.
     if not low <= value <= high or (whole and value != round(value)):
         kind = "a whole number" if whole else "a number"
@@ -110,6 +112,7 @@ def pick_precision(
     else:
         formats = {key: _runnable(name, hardware) for key, name in llm.formats.items()}
         chosen = precision(_runnable(llm.dtype, hardware), kv_dtype, formats)
+    chosen = on_device(chosen, hardware.peak)
     for compute in chosen.computes:
         require_peak(hardware, compute)
     return chosen
@@ -121,8 +124,8 @@ def _runnable(name: str, hardware: Hardware) -> str:
 
 
 def setup(
-    model: str | Llm,
-    hardware: str | Hardware,
+    model: str | Path | Llm,
+    hardware: str | Path | Hardware,
     *,
     dtype: str = "auto",
     kv_dtype: str = "auto",
@@ -154,8 +157,8 @@ def setup(
     """
     number(tp, "--tp", 1, 1024)
     number(routing_overlap, "--routing-overlap", 0, 1, whole=False)
-    llm = find_llm(model) if isinstance(model, str) else model
-    device, own = load_device(hardware) if isinstance(hardware, str) else (hardware, None)
+    llm = find_llm(str(model)) if isinstance(model, str | Path) else model
+    device, own = load_device(str(hardware)) if isinstance(hardware, str | Path) else (hardware, None)
     chosen = pick_calibration(calibration, device, own)
     numbers = pick_precision(llm, dtype, kv_dtype, device, chosen)
     base = machine(device, tp)

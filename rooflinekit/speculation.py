@@ -13,6 +13,7 @@ import numpy as np
 
 from rooflinekit.acceptance import Acceptance, expected_tokens
 from rooflinekit.drafters.base import Drafter
+from rooflinekit.errors import AcceptanceError
 from rooflinekit.target import Target
 from rooflinekit.work import Machine, Real, plan_time_s
 
@@ -37,6 +38,10 @@ def eta(alpha: Real, k: Real, c: Real) -> Real:
     >>> round(eta(0.8, 4, 0.05), 3)
     2.801
     """
+    if not np.all(np.asarray(c) >= 0):
+        raise AcceptanceError(
+            f"draft cost c = {c} is negative; give the time of a draft step over a plain step"
+        )
     return expected_tokens(alpha, k) / (k * c + 1.0)
 
 
@@ -59,6 +64,11 @@ def s_up(expected_accepted: Real, k: Real, draft_step_s: Real, target_step_s: Re
     >>> round(s_up(2.3616, 4, 0.05, 1.0), 3)
     2.801
     """
+    accepted = np.asarray(expected_accepted)
+    if not np.all((accepted >= 0) & (accepted <= np.asarray(k))):
+        raise AcceptanceError(
+            f"{expected_accepted} accepted drafts of {k} are impossible; leave the bonus token out of E[N_acc]"
+        )
     return (expected_accepted + 1.0) * target_step_s / (k * draft_step_s + target_step_s)
 
 

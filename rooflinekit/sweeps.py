@@ -9,6 +9,7 @@ import numpy as np
 
 from rooflinekit.acceptance import Constant
 from rooflinekit.drafters.base import Drafter
+from rooflinekit.errors import RooflineError
 from rooflinekit.speculation import Round, speculate
 from rooflinekit.target import Target
 from rooflinekit.work import Machine
@@ -67,7 +68,12 @@ def speculation_grid(
     alpha: Sequence[float],
 ) -> xr.Dataset:
     """The grid of :func:`open_grid` as a Dataset with named axes; units and evidence in ``attrs``."""
-    import xarray as xr  # noqa: PLC0415 - 0.3 s that predicting need not pay
+    try:
+        import xarray as xr  # noqa: PLC0415 - 0.3 s that predicting need not pay
+    except ImportError as error:
+        raise RooflineError(
+            "sweep needs xarray; install the extra: pip install 'rooflinekit[data]'"
+        ) from error
 
     rounds = open_grid(machine, target, drafter, batch=batch, context=context, k=k, alpha=alpha)
     coords = dict(zip(AXES, (batch, context, k, alpha), strict=True))

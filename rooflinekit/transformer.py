@@ -83,8 +83,8 @@ def elementwise_work(block: Block, hidden: int, load: Load, precision: Precision
     inner = 0.0
     if ffn is not None:
         routed = ffn.top_k * ffn.intermediate + ffn.shared_intermediate if isinstance(ffn, Moe) else 0
-        inner = (routed or ffn.intermediate) / tp
-    elements = block.norms * 4.0 * hidden + rotary + 3.0 * inner
+        inner = (routed or ffn.intermediate) / tp * ((2 if ffn.gated else 1) + 1)
+    elements = block.norms * 4.0 * hidden * block.streams + rotary + inner
     return Work(
         "norms, rotary, activation",
         "elementwise",
@@ -99,10 +99,10 @@ def elementwise_work(block: Block, hidden: int, load: Load, precision: Precision
 def all_reduce_work(message_bytes: Real, count: float, tp: int) -> Work:
     """All-reduces over ``tp`` ranks: bytes over one rank's link.
 
-    One-shot sends the message to every peer, ``(n - 1)`` times; a ring ``2 (n - 1) / n`` times; the
-    smaller is charged.
+    A reduce-scatter and an all-gather move ``2 (n - 1) / n`` times the message, on rings and on switches
+    alike; for two ranks that is one exchange.
     """
-    factor = min(tp - 1.0, 2.0 * (tp - 1.0) / tp)
+    factor = 2.0 * (tp - 1.0) / tp
     return Work(
         "all-reduce",
         "collective",
@@ -117,11 +117,16 @@ def all_reduce_work(message_bytes: Real, count: float, tp: int) -> Work:
 def block_works(block: Block, hidden: int, load: Load, precision: Precision, tp: int = 1) -> tuple[Work, ...]:
     """Works of one group of equal layers on one rank."""
     rows, count = load.rows, float(block.count)
+    cached = load.batch * (load.context + load.width) if load.prefill else rows
     works: list[Work] = []
     for part in (block.mixer, block.cross):
         if part is not None:
-            works += [linear_work(linear, rows, precision, count) for linear in part.linears(hidden, tp)]
+            works += [
+                linear_work(linear, cached if linear.over_cache else rows, precision, count)
+                for linear in part.linears(hidden, tp)
+            ]
     works += mixer_works(block, load, precision, tp)
+    works += [linear_work(linear, rows, precision, count) for linear in block.hyper_linears(hidden)]
     if block.ffn is not None:
         works += [linear_work(linear, rows, precision, count) for linear in block.ffn.linears(hidden, tp)]
     if isinstance(block.ffn, Moe):
@@ -148,7 +153,9 @@ def head_works(hidden: int, vocab: int, rows: Real, precision: Precision, tp: in
         activation_bytes=rows * hidden * form.activation_bits / 8 + logits,
     )
     dtype = attention_dtype(precision)
-    sampling = Work("sampling", "elementwise", dtype, rows, flops=0.0 * rows, activation_bytes=logits)
+    # Gathered logits are sampled whole, on one rank.
+    whole = rows * vocab * LOGIT_BYTES
+    sampling = Work("sampling", "elementwise", dtype, rows, flops=0.0 * rows, activation_bytes=whole)
     if tp == 1:
         return head, sampling
     gather = Work(
@@ -190,6 +197,9 @@ def forward_pass(llm: Llm, load: Load, precision: Precision, tp: int = 1) -> tup
         In the order they run; a group of equal layers is one work per label.
     """
     works: list[Work] = [embedding_work(llm.hidden, load.rows, precision)]
+    if tp > 1:
+        # The table is split over the ranks by token: each row is found on one of them.
+        works.append(all_reduce_work(load.rows * llm.hidden * precision.bytes_per_activation, 1.0, tp))
     for block in llm.blocks:
         works += block_works(block, llm.hidden, load, precision, tp)
     works += head_works(llm.hidden, llm.vocab, load.head_rows, precision, tp)

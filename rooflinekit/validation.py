@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from rooflinekit.calibration import Calibration
 from rooflinekit.errors import CalibrationError
+from rooflinekit.fitting import fastest_roof, usable
 from rooflinekit.forms import Floats, errors
 from rooflinekit.llm import Llm
 from rooflinekit.measurement import CLEAN, Measurement
@@ -19,6 +21,9 @@ from rooflinekit.work import Machine, work_time_s
 
 BANDS = ((1, 1), (2, 8), (9, 16), (17, 64), (65, 256))
 """Bands of rows, first and last included."""
+
+COMPARED_KINDS = ("linear", "attention", "step")
+"""Kinds of measurements with a suite of their own."""
 
 TOLERANCE = {"linear": 0.15, "linear ratio": 0.15, "attention": 0.30, "step": 0.15, "step ratio": 0.15}
 """Largest median absolute error of a suite on a clean run."""
@@ -72,6 +77,8 @@ class Report:
         Every comparison.
     fitted_left_out
         Cases that were in the fit and so not compared.
+    left_out
+        Other cases not compared, by reason: disturbed, faster than the roof.
     contended
         Whether most samples were disturbed by other programs; ``None`` where nothing was measured.
     """
@@ -80,6 +87,7 @@ class Report:
     cases: tuple[Compared, ...]
     fitted_left_out: int
     contended: bool | None
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:
@@ -92,6 +100,7 @@ class Report:
             "suites": [band.as_dict() for band in self.bands],
             "cases": [{**asdict(case), "error": case.error} for case in self.cases],
             "fitted_left_out": self.fitted_left_out,
+            "left_out": dict(self.left_out),
             "contended": self.contended,
             "pass": self.passed,
         }
@@ -144,16 +153,17 @@ def compare(
             times[case.id] = float(work_time_s(case.work, there))
         elif case.kind == "step":
             times[case.id] = step_time_s(case, there, find_llm(str(case.shape["model"])))
-    single = {
-        c.shape_key: c for c in cases if c.id in times and c.shape.get("rows", c.shape.get("width")) == 1
-    }
+    single = {c.shape_key: c for c in cases if c.id in times and c.is_single}
     result = []
     for case in cases:
         if case.id not in times or case.id in used:
             continue
-        width = float(case.shape.get("rows", case.shape.get("width", 1)))
         time = Compared(
-            suite=case.kind, case=_name(case), rows=width, predicted=times[case.id], measured=case.median_s
+            suite=case.kind,
+            case=_name(case),
+            rows=case.width,
+            predicted=times[case.id],
+            measured=case.median_s,
         )
         result.append(time)
         one = single.get(case.shape_key)
@@ -199,8 +209,24 @@ def validate_cases(
     calibration: Calibration,
     find_llm: Callable[[str], Llm],
 ) -> Report:
-    """Validate a calibrated machine against the measurements its calibration did not use."""
-    compared = compare(cases, machine, calibration, find_llm)
+    """Validate a calibrated machine against the measurements its calibration did not use.
+
+    What a fit would leave out is left out here too, and counted: disturbed cases (unless most are) and times
+    that no machine of this bandwidth and peak can reach.
+
+    Raises
+    ------
+    CalibrationError
+        Nothing is left to compare.
+    """
+    roof = fastest_roof(machine, cases)
+    kept: list[Measurement] = []
+    left_out = Counter[str]()
+    for kind in COMPARED_KINDS:
+        some, reasons = usable([case for case in cases if case.kind == kind], roof)
+        kept += some
+        left_out += reasons
+    compared = compare(kept, machine, calibration, find_llm)
     if not compared:
         raise CalibrationError(
             "nothing is left to compare: every case was fitted or is a probe; measure again with another --seed or a "
@@ -212,5 +238,6 @@ def validate_cases(
         bands=tuple(bands_of(compared)),
         cases=tuple(compared),
         fitted_left_out=sum(case.id in used for case in cases),
-        contended=bool(shares) and float(np.median(shares)) < CLEAN,
+        contended=float(np.median(shares)) < CLEAN if shares else None,
+        left_out=dict(left_out),
     )

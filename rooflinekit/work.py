@@ -76,7 +76,7 @@ class Staircase:
     ``reads[i]`` is T(rows[i]) over the time to read the bytes once at the bandwidth reached. Between two
     rows of one regime the cost is interpolated; ``breaks`` holds the first row of every later regime, and
     nothing is interpolated across it (the cost before a break is that of the last measured row). Beyond
-    the last row the cost grows in proportion to the rows.
+    the last row the last slope goes on, and never faster than in proportion to the rows.
     """
 
     rows: tuple[float, ...]
@@ -93,8 +93,15 @@ class Staircase:
             if before >= 0:
                 gap = (wanted > grid[before]) & (wanted < start)
                 result = np.where(gap, value[before], result)
-        result = result * np.maximum(1.0, wanted / grid[-1])
+        beyond = np.maximum(wanted - grid[-1], 0.0)
+        result = result + np.minimum(self._last_slope(), value[-1] / grid[-1]) * beyond
         return result if result.ndim else float(result)
+
+    def _last_slope(self) -> float:
+        """Reads per row after the last measured one; proportional where a break or a lone row hides it."""
+        if len(self.rows) < 2 or self.rows[-1] in self.breaks:
+            return self.reads[-1] / self.rows[-1]
+        return max(0.0, (self.reads[-1] - self.reads[-2]) / (self.rows[-1] - self.rows[-2]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +227,13 @@ def work_terms_s(work: Work, machine: Machine) -> tuple[Real, Real, Real]:
     memory = work.bytes / (ceiling.memory_efficiency * machine.bandwidth_bytes_per_s)
     if ceiling.staircase is not None and work.kind in ("linear", "experts"):
         reads = ceiling.staircase.at(work.rows)
-        return overhead, memory * np.minimum(reads, 1.0), memory * np.where(reads > 1.0, reads, 0.0)
+        compute = memory * np.where(reads > 1.0, reads, 0.0)
+        peak = machine.peak_flop_per_s.get(work.dtype)
+        if peak is not None:
+            # Beyond the measured rows the peak is the better guide.
+            far = np.asarray(work.rows) > ceiling.staircase.rows[-1]
+            compute = np.where(far, np.maximum(compute, work.flops / peak), compute)
+        return overhead, memory * np.minimum(reads, 1.0), compute
     if ceiling.rows_per_pass != math.inf:
         memory = memory * padded(work.rows, ceiling.rows_per_pass) / ceiling.rows_per_pass
     peak = machine.peak_flop_per_s.get(work.dtype)

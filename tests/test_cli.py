@@ -84,6 +84,8 @@ RECOMMEND_MORE = {
     "drafter",
     "drafter_title",
     "acceptance",
+    "dtype",
+    "tp",
     "batch",
     "context",
     "remedy",

@@ -306,18 +306,33 @@ def test_the_latent_is_on_every_rank():
 
 
 @pytest.mark.parametrize(("tp", "factor"), [(2, 1.0), (3, 4 / 3), (4, 1.5), (8, 1.75)])
-def test_an_all_reduce_sends_what_the_cheaper_algorithm_sends(tp, factor):
-    """min(n - 1, 2 (n - 1) / n) messages of rows x width, two a layer."""
+def test_an_all_reduce_sends_what_scatter_and_gather_send(tp, factor):
+    """2 (n - 1) / n messages of rows x width: one for the embedding, two a layer."""
     llm = Llm(
         name="m",
         hidden=768,
         vocab=24_000,
         blocks=(Block(5, Attention(heads=24, kv_heads=24, head_dim=32), Mlp(intermediate=2400)),),
     )
-    work = pick(forward_pass(llm, Load(2.0, 0.0, 3.0), BF16, tp), "all-reduce")
-    assert work.bytes == pytest.approx(2 * 5 * factor * 6 * 768 * 2)
-    assert work.kernels == 10
-    assert factor == min(tp - 1, 2 * (tp - 1) / tp)
+    works = [w for w in forward_pass(llm, Load(2.0, 0.0, 3.0), BF16, tp) if w.label == "all-reduce"]
+    assert sum(work.bytes for work in works) == pytest.approx((1 + 2 * 5) * factor * 6 * 768 * 2)
+    assert sum(work.kernels for work in works) == 11
+
+
+@pytest.mark.parametrize("tp", [1, 8])
+def test_sampling_reads_the_whole_vocabulary(tp):
+    """After the gather one rank looks at every logit, however the head was split."""
+    work = pick(forward_pass(find_llm("llama-3.1-8b"), Load(4.0, 0.0, 2.0), BF16, tp), "sampling")
+    assert work.bytes == 8 * 128_256 * 4
+
+
+def test_a_prefill_expands_the_cached_latents_too():
+    """Expanded keys and values of 1000 cached and 50 new positions; a verify multiplies its own rows only."""
+    llm, per_row = find_llm("deepseek-v3"), 2 * 61 * 128 * (128 + 128) * 512
+    prefill = pick(forward_pass(llm, Load(2.0, 1000.0, 50.0, prefill=True), BF16), "kv up-projection")
+    verify = pick(forward_pass(llm, Load(2.0, 1000.0, 50.0), BF16), "kv up-projection")
+    assert prefill.flops == 2 * 1050 * per_row
+    assert verify.flops == 2 * 50 * per_row
 
 
 def test_the_logits_are_gathered():

@@ -120,9 +120,24 @@ def test_a_staircase_keeps_the_cost_before_its_first_row():
 
 @given(staircases(), st.floats(1.0, 50.0))
 def test_a_staircase_grows_with_the_rows_beyond_its_last(stairs, times):
-    """Beyond the table the product is taken as compute-bound: cost in proportion to the rows."""
+    """Beyond the table the last slope goes on: never falling, never faster than in proportion to the rows."""
     last = stairs.rows[-1]
-    assert stairs.at(last * times) == pytest.approx(stairs.reads[-1] * times)
+    found = stairs.at(last * times)
+    assert stairs.reads[-1] * (1 - 1e-12) <= found <= stairs.reads[-1] * times * (1 + 1e-12)
+
+
+def test_the_last_slope_of_a_staircase_goes_on():
+    """From 1.0 at 32 rows to 1.2 at 64, the next 64 rows add 0.4; a lone last row grows in proportion."""
+    assert Staircase((1.0, 32.0, 64.0), (1.0, 1.0, 1.2)).at(128.0) == pytest.approx(1.6)
+    assert Staircase((1.0, 32.0, 64.0), (1.0, 1.0, 3.0), (64.0,)).at(128.0) == pytest.approx(6.0)
+
+
+def test_beyond_a_flat_staircase_the_peak_binds():
+    """A table that was still flat at 64 rows does not hide the compute roof at 4096."""
+    flat = Ceiling(staircase=Staircase((1.0, 64.0), (1.0, 1.0)))
+    device = Machine("m", 1e12, {"bf16": 1e14}, ceilings={("linear", "bf16"): flat})
+    product = Work("l", "linear", "bf16", rows=4096.0, flops=2.0 * 4096 * 1e8, weight_bytes=2e8)
+    assert work_time_s(product, device) == pytest.approx(2.0 * 4096 * 1e8 / 1e14)
 
 
 def test_a_break_stands_between_two_measured_rows():

@@ -76,15 +76,6 @@ def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return the exit code."""
     try:
         result: Any = cli.main(arguments, prog_name="rooflinekit", standalone_mode=False)
-    except RooflineError as error:
-        click.echo(f"error: {error}", err=True)
-        return 2
-    except CheckFailed as error:
-        click.echo(f"failed: {error}", err=True)
-        return 1
-    except click.exceptions.Abort:
-        click.echo("interrupted", err=True)
-        return 130
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -92,4 +83,19 @@ def run(arguments: list[str] | None = None) -> int:
         # The reader went away (`| head`); say nothing, and keep Python from saying it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except (RooflineError, CheckFailed, click.exceptions.Abort, OSError) as error:
+        code, text = _ending(error)
+        click.echo(text, err=True)
+        return code
     return result if isinstance(result, int) else 0
+
+
+def _ending(error: Exception) -> tuple[int, str]:
+    """Exit code and last words of an error."""
+    if isinstance(error, RooflineError):
+        return 2, f"error: {error}"
+    if isinstance(error, CheckFailed):
+        return 1, f"failed: {error}"
+    if isinstance(error, OSError):
+        return 2, f"error: the result could not be written ({error.strerror or error})"
+    return 130, "interrupted"

@@ -16,8 +16,16 @@ from rooflinekit.cli.common import JSON, print_json, show, writable
 )
 @click.option("--name", help="Name of the calibration.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="YAML file to write.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing file.")
 @JSON
-def command(files: tuple[Path, ...], base: str, name: str | None, out: Path, as_json: bool) -> None:  # noqa: FBT001
+def command(
+    files: tuple[Path, ...],
+    base: str,
+    name: str | None,
+    out: Path,
+    overwrite: bool,  # noqa: FBT001
+    as_json: bool,  # noqa: FBT001
+) -> None:
     """Fit ceilings to measurements; the datasheet profile is never edited."""
     from dataclasses import asdict
 
@@ -25,7 +33,7 @@ def command(files: tuple[Path, ...], base: str, name: str | None, out: Path, as_
     from rooflinekit.app import calibrate
     from rooflinekit.profiles.calibration_file import write_calibration
 
-    writable(out, (".yaml", ".yml"))
+    writable(out, (".yaml", ".yml"), overwrite=overwrite)
     calibration = calibrate(files, base=base, name=name)
     write_calibration(calibration, out, f"rooflinekit {__version__}")
     if as_json:

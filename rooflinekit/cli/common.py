@@ -70,6 +70,9 @@ ACCEPTANCE = options(
     click.option("--acceptance", type=str, help="JSON file with a histogram, or a survival and its rounds."),
 )
 
+WIDTH = 132
+"""Columns a table may take: on a narrow terminal lines wrap, which loses nothing; cut names would."""
+
 ACCEPTANCE_NAMES = ("alpha", "acceptance_length", "measured_k", "survival", "acceptance")
 
 
@@ -78,8 +81,14 @@ def console() -> Console:
     from rich.console import Console
 
     # Names such as "E[tokens]" are text, not markup.
-    made = Console(highlight=False, soft_wrap=True, markup=False)
-    return made if made.is_terminal else Console(highlight=False, soft_wrap=True, markup=False, width=160)
+    class Piped(Console):
+        def on_broken_pipe(self) -> None:
+            """Let the command line end quietly when the reader went away (`| head`)."""
+            raise BrokenPipeError
+
+    made = Piped(highlight=False, soft_wrap=True, markup=False)
+    width = max(made.width, WIDTH) if made.is_terminal else WIDTH
+    return Piped(highlight=False, soft_wrap=True, markup=False, width=width)
 
 
 def show(*parts: RenderableType) -> None:
@@ -106,7 +115,7 @@ def plain(data: Any) -> Any:
     return value if abs(value) < float("inf") else None
 
 
-def writable(path: Path, endings: Iterable[str] = ()) -> Path:
+def writable(path: Path, endings: Iterable[str] = (), *, overwrite: bool = True) -> Path:
     """Check before any work that a result can be written, and make its folder.
 
     Raises
@@ -121,6 +130,8 @@ def writable(path: Path, endings: Iterable[str] = ()) -> Path:
         )
     if os.path.isdir(path):  # noqa: PTH112 - False for names too long, which the probe below refuses
         raise RooflineError(f"{path} is a folder; give a file name")
+    if not overwrite and os.path.exists(path):  # noqa: PTH110
+        raise RooflineError(f"{path} exists; give another --out, or --overwrite to replace it")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         probe = path.parent / f".{path.name}.probe"

@@ -23,6 +23,11 @@ def command(as_json: bool, **options: Any) -> None:  # noqa: FBT001 - click pass
     """Predict one step: its time, what takes it, which roof binds, whether it fits."""
     from rooflinekit.app import predict
 
+    if options["prefill"] and options["width"] == 1:
+        raise click.UsageError(
+            "--prefill needs the length of the prompt: add --width, and --context 0 for an empty cache"
+        )
+
     prediction = predict(options.pop("model"), options.pop("hardware"), **options)
     if as_json:
         print_json(prediction.as_dict())

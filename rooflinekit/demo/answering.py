@@ -59,11 +59,6 @@ class Answer:
     recommendation: Recommendation
     comparison: tuple[Comparison, ...]
 
-    @property
-    def contended(self) -> bool:
-        """Whether other programs disturbed most samples."""
-        return self.calibration.contended
-
 
 def local_model(device: Mapping[str, Any], hardware: Hardware) -> str:
     """Llama-3.2-1B on a CPU; on an accelerator the largest of a few presets that fits."""
@@ -91,7 +86,7 @@ def answer(measured: SuiteResult, folder: Path) -> Answer:
         calibration=calibration,
         report=app.validate_files([measured.path], file),
         decode=app.predict(model, str(file), **options),
-        recommendation=app.recommend(model, str(file), "eagle3", alpha=ALPHA, **options),
+        recommendation=app.recommend(model, str(file), "eagle3", alpha=ALPHA, allow_oversize=True, **options),
         comparison=app.compare(*ELSEWHERE, DRAFTERS, alpha=ALPHA, calibration="datasheet"),
     )
 
@@ -114,7 +109,7 @@ def summary(found: Answer) -> dict[str, Any]:
         "device": dict(found.measured.run.device),
         "measured_in_s": found.measured.seconds,
         "clean_share": found.measured.clean_share,
-        "contended": found.contended,
+        "contended": found.report.contended,
         "fits": fits,
         "validation": found.report.as_dict(),
         "decode": found.decode.as_dict(),

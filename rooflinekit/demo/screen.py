@@ -15,8 +15,10 @@ from rooflinekit.report.style import DIM, percent, seconds
 from rooflinekit.report.validation import compared_text, contended_line
 from rooflinekit.units import render
 
+MINUTES = {"quick": "about a minute", "normal": "about five minutes", "full": "about twenty minutes"}
 
-def opening(device: Mapping[str, Any]) -> Text:
+
+def opening(device: Mapping[str, Any], budget: str = "quick") -> Text:
     """Name the device that was found."""
     size = render(float(device.get("capacity_bytes", 0.0)), "B", digits=3)
     if device.get("kind") == "cpu":
@@ -24,7 +26,7 @@ def opening(device: Mapping[str, Any]) -> Text:
     else:
         found = f"measuring the GPU: {device.get('name')}"
     text = Text(f"rooflinekit {__version__}: {found}, {size} of memory", "bold")
-    text.append("\nabout a minute; every case is saved as it finishes", DIM)
+    text.append(f"\n{MINUTES[budget]}; every case is saved as it finishes", DIM)
     return text
 
 
@@ -43,7 +45,7 @@ def measured_part(found: Answer) -> list[RenderableType]:
         line += f"; the roof turns at {ridge:.0f} FLOP per byte"
     count = f"measured {len(found.measured.cases)} cases in {found.measured.seconds:.0f} s"
     doubts = [Text(warning, DIM) for warning in found.measured.warnings[:2]]
-    return [heading(1, count), Text(line), contended_line(contended=found.contended), *doubts]
+    return [heading(1, count), Text(line), contended_line(contended=found.report.contended), *doubts]
 
 
 def calibrated_part(found: Answer) -> list[RenderableType]:

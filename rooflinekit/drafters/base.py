@@ -31,6 +31,16 @@ class Drafter(Protocol):
         ...
 
     @property
+    def k_rule(self) -> str:
+        """Where the limit of K comes from, for people; for a serial drafter, what its config proposes."""
+        ...
+
+    @property
+    def own_params(self) -> int:
+        """Parameters that are the drafter's own; tables shared with the target not counted."""
+        ...
+
+    @property
     def serial_passes(self) -> str:
         """Passes per round one after the other, for people: ``K`` or ``1`` or ``1 + K light``."""
         ...

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from rooflinekit.drafters.eagle3 import dense_width, first_attention
-from rooflinekit.llm import Attention, Block, Linear, Llm, Mlp
-from rooflinekit.memory import kv_cache_bytes, resident_weight_bytes
+from rooflinekit.drafters.parts import (
+    Shape,
+    blocks_of,
+    dense_width,
+    first_attention,
+    own_bytes,
+    own_layer_params,
+)
+from rooflinekit.llm import Block, Linear, Llm, Mlp
+from rooflinekit.memory import kv_cache_bytes
 from rooflinekit.precision import Precision
 from rooflinekit.transformer import Load, block_works, embedding_work, head_works, linear_work
 from rooflinekit.work import Pass, Real, Work
@@ -24,7 +30,8 @@ class DFlash:
     Attributes
     ----------
     llm
-        The draft layers at the target's width; ``vocab`` is the target's, whose LM head it uses.
+        The draft layers at the target's width; ``vocab`` is the target's, whose LM head it uses, or a
+        draft vocabulary with a head of its own.
     features
         Target layers whose hidden states the fusion fc takes.
     target_hidden
@@ -35,6 +42,8 @@ class DFlash:
         Number formats of the drafter's own layers.
     origin
         Where the shape came from.
+    own_head
+        Whether the LM head is the drafter's own (a reduced vocabulary).
     """
 
     llm: Llm
@@ -43,6 +52,7 @@ class DFlash:
     block: int
     precision: Precision
     origin: str
+    own_head: bool = False
     name: str = "dflash"
 
     @property
@@ -54,6 +64,17 @@ class DFlash:
     def max_k(self) -> int | None:
         """Trained block less the anchor."""
         return self.block - 1
+
+    @property
+    def k_rule(self) -> str:
+        """Trained block less the anchor."""
+        return f"up to {self.block - 1}: block of {self.block}, whose first position is the known token"
+
+    @property
+    def own_params(self) -> int:
+        """Layers and fusion, and the head where it is the drafter's own."""
+        head = self.llm.embedding_params if self.own_head else 0
+        return own_layer_params(self.llm) + round(self.fusion.parameters) + head
 
     @property
     def serial_passes(self) -> str:
@@ -85,11 +106,11 @@ class DFlash:
         return (one,)
 
     def memory_bytes(self, *, batch: Real, context: Real, tp: int = 1) -> Real:
-        """Layers, fusion and cache; embedding and LM head are the target's."""
-        fusion = self.fusion.parameters * self.precision.bytes_per_weight
-        tables = self.llm.embedding_params * self.precision.bytes_per("embedding") / tp
-        own = resident_weight_bytes(self.llm, self.precision, tp) - tables
-        return own + fusion + kv_cache_bytes(self.llm, batch, context, self.precision, tp)
+        """Layers, fusion (on every rank) and cache; embedding and mostly the LM head are the target's."""
+        fusion = self.fusion.parameters * self.precision.bytes_per("mlp")
+        head = self.llm.embedding_params * self.precision.bytes_per("head") / tp if self.own_head else 0.0
+        cache = kv_cache_bytes(self.llm, batch, context, self.precision, tp)
+        return own_bytes(self.llm, self.precision, tp) + head + fusion + cache
 
 
 def backbone_llm(target: Llm, layers: int) -> Llm:
@@ -98,12 +119,10 @@ def backbone_llm(target: Llm, layers: int) -> Llm:
     return Llm(name="block drafter", hidden=target.hidden, vocab=target.vocab, blocks=(block,), tied=True)
 
 
-def llm_of_shape(shape: dict[str, Any], target: Llm) -> Llm:
+def llm_of_shape(shape: Shape, target: Llm) -> Llm:
     """Draft layers from the numbers of a config.json."""
-    attention = Attention(heads=shape["heads"], kv_heads=shape["kv_heads"], head_dim=shape["head_dim"])
-    block = Block(shape["layers"], attention, Mlp(intermediate=shape["intermediate"]))
-    vocab = shape.get("vocab") or target.vocab
-    return Llm(name="block drafter", hidden=shape["hidden"], vocab=vocab, blocks=(block,), tied=True)
+    vocab = shape.get("draft_vocab") or shape.get("vocab") or target.vocab
+    return Llm(name="block drafter", hidden=shape["hidden"], vocab=vocab, blocks=blocks_of(shape), tied=True)
 
 
 def for_target(target: Llm, precision: Precision) -> DFlash:
@@ -112,7 +131,8 @@ def for_target(target: Llm, precision: Precision) -> DFlash:
     return DFlash(backbone_llm(target, LAYERS), TARGET_FEATURES, target.hidden, BLOCK, precision, origin)
 
 
-def from_shape(shape: dict[str, Any], target: Llm, precision: Precision, origin: str) -> DFlash:
+def from_shape(shape: Shape, target: Llm, precision: Precision, origin: str) -> DFlash:
     """DFlash from the numbers of its config.json."""
-    llm = llm_of_shape(shape, target)
-    return DFlash(llm, shape["target_layers"], target.hidden, shape["block_size"], precision, origin)
+    llm, own = llm_of_shape(shape, target), "draft_vocab" in shape
+    block, features = shape["block_size"], shape["target_layers"]
+    return DFlash(llm, features, target.hidden, block, precision, origin, own)

@@ -8,10 +8,10 @@ as the backbone (``heavy_head``) it becomes one full pass per token, as EAGLE's.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from rooflinekit.drafters import dflash
 from rooflinekit.drafters.dflash import DFlash
+from rooflinekit.drafters.parts import Shape
 from rooflinekit.llm import Linear, Llm
 from rooflinekit.memory import resident_weight_bytes
 from rooflinekit.precision import Precision
@@ -64,6 +64,19 @@ class DSpark:
         return self.block
 
     @property
+    def k_rule(self) -> str:
+        """Trained block."""
+        return f"up to {self.block}: the block, whose first position is sampled from too"
+
+    @property
+    def own_params(self) -> int:
+        """Backbone and head."""
+        head = 2 * self.backbone.llm.vocab * self.rank
+        if self.heavy_head is not None:
+            head = self.heavy_head.total_params
+        return self.backbone.own_params + head
+
+    @property
     def serial_passes(self) -> str:
         """One backbone pass and K head steps."""
         return "1 + K light"
@@ -103,7 +116,7 @@ def for_target(target: Llm, precision: Precision) -> DSpark:
     return DSpark(dflash.for_target(target, precision), RANK, BLOCK)
 
 
-def from_shape(shape: dict[str, Any], target: Llm, precision: Precision, origin: str) -> DSpark:
+def from_shape(shape: Shape, target: Llm, precision: Precision, origin: str) -> DSpark:
     """DSpark from the numbers of its config.json."""
     return DSpark(
         dflash.from_shape(shape, target, precision, origin), shape["markov_rank"], shape["block_size"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from rooflinekit.llm import Attention, Block, Linear, Llm, Mlp
+from rooflinekit.drafters.parts import Shape, blocks_of, dense_width, first_attention, proposal_words
+from rooflinekit.llm import Block, Linear, Llm, Mlp
 from rooflinekit.memory import kv_cache_bytes, resident_weight_bytes
 from rooflinekit.precision import Precision
 from rooflinekit.transformer import Load, block_works, embedding_work, head_works, linear_work
@@ -22,20 +22,26 @@ class Eagle3:
     Attributes
     ----------
     llm
-        The draft layers; ``vocab`` is the draft vocabulary. The layer's input is twice as wide as the
-        model (token embedding beside feature).
+        The draft layers; ``vocab`` is the draft vocabulary. The first layer's input is twice as wide as
+        the model (token embedding beside feature).
     target_hidden
         Width of the target's hidden states.
     precision
         Number formats.
     origin
         Where the shape came from.
+    fused
+        Hidden states of the target that the fusion fc takes.
+    proposed_k
+        K that the config proposes; 0 for none.
     """
 
     llm: Llm
     target_hidden: int
     precision: Precision
     origin: str
+    fused: int = FUSED_LAYERS
+    proposed_k: int = 0
     name: str = "eagle3"
 
     @property
@@ -50,14 +56,24 @@ class Eagle3:
         return None
 
     @property
+    def k_rule(self) -> str:
+        """Any K."""
+        return proposal_words(self.proposed_k)
+
+    @property
     def serial_passes(self) -> str:
         """One pass per token."""
         return "K"
 
     @property
     def fusion(self) -> Linear:
-        """The fc that fuses three of the target's hidden states into one."""
-        return Linear("feature fusion", self.llm.hidden, FUSED_LAYERS * self.target_hidden)
+        """The fc that fuses several of the target's hidden states into one."""
+        return Linear("feature fusion", self.llm.hidden, self.fused * self.target_hidden)
+
+    @property
+    def own_params(self) -> int:
+        """Layer, fusion and draft head; the embedding is the target's."""
+        return self.llm.total_params + round(self.fusion.parameters)
 
     def _pass(self, load: Load, tp: int) -> tuple[Work, ...]:
         works = [embedding_work(self.llm.hidden, load.rows, self.precision)]
@@ -78,35 +94,10 @@ class Eagle3:
         )
 
     def memory_bytes(self, *, batch: Real, context: Real, tp: int = 1) -> Real:
-        """Layer, fusion and draft head, and the draft cache; the target's embedding is shared."""
-        fusion = self.fusion.parameters * self.precision.bytes_per_weight
+        """Layer, fusion (on every rank) and draft head, and the draft cache; the target's embedding is shared."""
+        fusion = self.fusion.parameters * self.precision.bytes_per("mlp")
         cache = kv_cache_bytes(self.llm, batch, context, self.precision, tp)
         return resident_weight_bytes(self.llm, self.precision, tp) + fusion + cache
-
-
-def first_attention(target: Llm, input_multiple: int = 1) -> Attention:
-    """Attention of a draft layer that takes its shape from the target's last such layer, over the whole context.
-
-    Targets without plain heads (latent attention, recurrent layers) get heads of 128 elements.
-    """
-    for block in reversed(target.blocks):
-        spec = block.mixer
-        if isinstance(spec, Attention):
-            return Attention(
-                heads=spec.heads,
-                kv_heads=spec.kv_heads,
-                head_dim=spec.head_dim,
-                input_multiple=input_multiple,
-            )
-    # A power of two, so that the usual numbers of ranks divide it.
-    heads = 1 << ((target.hidden // 128).bit_length() - 1) if target.hidden >= 128 else 1
-    return Attention(heads=heads, kv_heads=heads, head_dim=128, input_multiple=input_multiple)
-
-
-def dense_width(target: Llm) -> int:
-    """Width of a dense feed-forward layer of a drafter for this target: the target's own, else 4 x hidden."""
-    widths = [block.ffn.intermediate for block in target.blocks if isinstance(block.ffn, Mlp)]
-    return widths[-1] if widths else 4 * target.hidden
 
 
 def for_target(target: Llm, precision: Precision) -> Eagle3:
@@ -118,11 +109,20 @@ def for_target(target: Llm, precision: Precision) -> Eagle3:
     return Eagle3(llm, target.hidden, precision, f"shape assumed from {target.name}")
 
 
-def from_shape(shape: dict[str, Any], target: Llm, precision: Precision, origin: str) -> Eagle3:
-    """EAGLE-3 from the numbers of its config.json."""
-    attention = Attention(
-        heads=shape["heads"], kv_heads=shape["kv_heads"], head_dim=shape["head_dim"], input_multiple=2
+def llm_of_shape(shape: Shape, extra: int = 0) -> Llm:
+    """Draft layers and draft head from the numbers of a config.json; ``extra`` further weights."""
+    return Llm(
+        name="eagle3",
+        hidden=shape["hidden"],
+        vocab=shape["draft_vocab"],
+        blocks=blocks_of(shape, wide_first=True),
+        tied=True,
+        extra=extra + shape.get("fusion_norms", 0),
     )
-    block = Block(shape["layers"], attention, Mlp(intermediate=shape["intermediate"]), norms=3)
-    llm = Llm(name="eagle3", hidden=shape["hidden"], vocab=shape["draft_vocab"], blocks=(block,), tied=True)
-    return Eagle3(llm, shape.get("target_hidden") or target.hidden, precision, origin)
+
+
+def from_shape(shape: Shape, target: Llm, precision: Precision, origin: str) -> Eagle3:
+    """EAGLE-3 from the numbers of its config.json."""
+    width, proposed = shape.get("target_hidden") or target.hidden, shape.get("proposed_k", 0)
+    fused = shape.get("fused", FUSED_LAYERS)
+    return Eagle3(llm_of_shape(shape), width, precision, origin, fused, proposed)

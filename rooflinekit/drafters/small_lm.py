@@ -30,6 +30,16 @@ class SmallLm:
         return None
 
     @property
+    def k_rule(self) -> str:
+        """Any K."""
+        return "any"
+
+    @property
+    def own_params(self) -> int:
+        """The whole model."""
+        return self.llm.total_params
+
+    @property
     def serial_passes(self) -> str:
         """One pass per token."""
         return "K"

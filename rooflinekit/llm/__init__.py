@@ -11,10 +11,13 @@ from rooflinekit.llm.ffn import Mlp, Moe
 from rooflinekit.llm.linear import Linear
 from rooflinekit.llm.model import Block, Llm, Mtp
 from rooflinekit.llm.recurrent import GatedDelta, Mamba2
+from rooflinekit.llm.sparse import BlockSparse, Compressed
 
 __all__ = [
     "Attention",
     "Block",
+    "BlockSparse",
+    "Compressed",
     "GatedDelta",
     "Indexer",
     "Linear",

@@ -26,6 +26,8 @@ class Attention:
         Whether the norms of queries and keys span all heads at once.
     gate
         Whether the query projection also makes an output gate (twice the width).
+    head_gate
+        Whether the input also makes one gate for each query head.
     sinks
         Whether each query head has a learned attention sink.
     shared_values
@@ -46,6 +48,7 @@ class Attention:
     qk_norm: bool = False
     wide_qk_norm: bool = False
     gate: bool = False
+    head_gate: bool = False
     sinks: bool = False
     shared_values: bool = False
     shared_cache: bool = False
@@ -74,7 +77,7 @@ class Attention:
     def linears(self, hidden: int, tp: int = 1) -> tuple[Linear, ...]:
         """Weight matrices of one layer on one rank (QKV fused, as engines do)."""
         heads = shard(self.heads, tp, "number of attention heads")
-        queries = heads * self.head_dim * (2 if self.gate else 1)
+        queries = heads * (self.head_dim * (2 if self.gate else 1) + (1 if self.head_gate else 0))
         out = queries + self._kv_out(self.kv_heads_per_rank(tp))
         return (
             Linear("qkv projection", out, hidden * self.input_multiple, "attention"),
@@ -112,11 +115,35 @@ class Indexer:
         Index heads; elements of an index key, one per position.
     top_k
         Positions the attention itself reads.
+    shared
+        Whether the layer reads what the index of an earlier layer chose: no weights, keys or scan of its own.
+    head_weights
+        Whether a projection weights the index heads.
     """
 
     heads: int
     head_dim: int
     top_k: int
+    shared: bool = False
+    head_weights: bool = True
+
+    def linears(self, hidden: int, query_input: int) -> tuple[Linear, ...]:
+        """Weight matrices, on every rank; ``query_input`` is the width its queries are made from."""
+        if self.shared:
+            return ()
+        keys = self.head_dim + (self.heads if self.head_weights else 0)
+        return (
+            Linear("index queries", self.heads * self.head_dim, query_input, "attention"),
+            Linear("index keys and weights", keys, hidden, "attention"),
+        )
+
+    def vector_parameters(self) -> float:
+        """Two vectors over a head: weight and bias of the keys' norm, or norms of queries and of keys."""
+        return 0.0 if self.shared else 2.0 * self.head_dim
+
+    def kv_elements(self) -> float:
+        """Elements of the index key that one token leaves in one layer's cache."""
+        return 0.0 if self.shared else float(self.head_dim)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +164,8 @@ class Mla:
         Whether the down-projections and the output projection have biases.
     indexer
         Sparse attention's index; ``None`` for attention over the whole context.
+    gate
+        Whether a projection makes a gate over the heads' values.
     """
 
     heads: int
@@ -147,6 +176,7 @@ class Mla:
     value_dim: int
     qkv_bias: bool = False
     indexer: Indexer | None = None
+    gate: bool = False
 
     def linears(self, hidden: int, tp: int = 1) -> tuple[Linear, ...]:
         """Weight matrices of one layer on one rank; down-projections and index are on every rank."""
@@ -161,24 +191,21 @@ class Mla:
             ),
             Linear("output projection", hidden, heads * self.value_dim, "attention"),
         ]
+        if self.gate:
+            matrices.append(Linear("output gate", heads * self.value_dim, hidden, "attention"))
         if self.indexer is not None:
-            index = self.indexer
-            wide = index.heads * index.head_dim
-            matrices.append(Linear("index queries", wide, self.q_lora_rank or hidden, "attention"))
-            matrices.append(
-                Linear("index keys and weights", index.head_dim + index.heads, hidden, "attention")
-            )
+            matrices += self.indexer.linears(hidden, self.q_lora_rank or hidden)
         return tuple(matrices)
 
     def vector_parameters(self, hidden: int) -> float:
         """Norms of the latents and of the index keys, and biases where there are any."""
         bias = self.kv_lora_rank + self.rope_dim + (self.q_lora_rank or 0) + hidden if self.qkv_bias else 0
-        index = 2 * self.indexer.head_dim if self.indexer is not None else 0
+        index = self.indexer.vector_parameters() if self.indexer is not None else 0
         return self.kv_lora_rank + (self.q_lora_rank or 0) + bias + index
 
     def kv_elements(self, tp: int = 1) -> float:  # noqa: ARG002 - every rank holds the whole latent
         """Elements one token leaves in one layer's cache: latent, rotary key and index key, on every rank."""
-        index = self.indexer.head_dim if self.indexer is not None else 0
+        index = self.indexer.kv_elements() if self.indexer is not None else 0
         return self.kv_lora_rank + self.rope_dim + index
 
     def state_elements(self, tp: int = 1) -> float:  # noqa: ARG002 - the same question is asked of every mixer

@@ -9,20 +9,38 @@ from rooflinekit.llm.linear import Linear, shard
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mlp:
-    """A dense feed-forward layer: two matrices, three when gated."""
+    """A dense feed-forward layer: two matrices, three when gated.
+
+    Attributes
+    ----------
+    intermediate
+        Width inside.
+    gated
+        Three matrices instead of two.
+    bias
+        Whether the matrices have biases.
+    layer_input
+        Elements of an input of the layer's own for each token (Gemma-4 E2B and E4B), which three more
+        matrices make, gate and bring back to the model's width; 0 for none.
+    """
 
     intermediate: int
     gated: bool = True
     bias: bool = False
+    layer_input: int = 0
 
     def linears(self, hidden: int, tp: int = 1) -> tuple[Linear, ...]:
         """Weight matrices of one layer on one rank (gate and up fused)."""
         inner = shard(self.intermediate, tp, "MLP width")
         name = "mlp gate and up" if self.gated else "mlp up"
-        return (
+        matrices = [
             Linear(name, (2 if self.gated else 1) * inner, hidden),
             Linear("mlp down", hidden, inner),
-        )
+        ]
+        if self.layer_input:
+            matrices.append(Linear("layer input", 2 * self.layer_input, hidden))
+            matrices.append(Linear("layer input", hidden, self.layer_input))
+        return tuple(matrices)
 
     def vector_parameters(self, hidden: int) -> float:
         """Biases."""

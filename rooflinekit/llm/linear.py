@@ -17,6 +17,9 @@ class Linear:
         Name in a breakdown.
     out, inner
         Elements of the output and the input (counts, of one rank).
+    over_cache
+        Whether a prefill multiplies every cached position with it, not only the new rows (keys and values
+        that are expanded from a latent).
     tensor_class
         Class that decides its number format (``rooflinekit.precision.CLASSES``).
     """
@@ -25,6 +28,7 @@ class Linear:
     out: float
     inner: float
     tensor_class: str = "mlp"
+    over_cache: bool = False
 
     @property
     def parameters(self) -> float:

@@ -10,8 +10,9 @@ from rooflinekit.llm.attention import Attention, Mla
 from rooflinekit.llm.ffn import Mlp, Moe
 from rooflinekit.llm.linear import Linear
 from rooflinekit.llm.recurrent import GatedDelta, Mamba2
+from rooflinekit.llm.sparse import BlockSparse, Compressed
 
-AnyMixer: TypeAlias = Attention | Mla | GatedDelta | Mamba2
+AnyMixer: TypeAlias = Attention | Mla | BlockSparse | Compressed | GatedDelta | Mamba2
 AnyFfn: TypeAlias = Mlp | Moe
 
 
@@ -33,6 +34,9 @@ class Block:
         Attention to an encoder's output, in a decoder that has one.
     extra
         Further weights of one layer that are not matrices (scalars, scales).
+    streams
+        Residual streams of hyper-connections (arXiv:2409.19606), mixed before and after the mixer and the
+        feed-forward layer by weights made from all of them; 1 for a plain residual.
     """
 
     count: int
@@ -42,17 +46,31 @@ class Block:
     norm_bias: bool = False
     cross: Attention | None = None
     extra: float = 0
+    streams: int = 1
+
+    @property
+    def hyper_outputs(self) -> int:
+        """Outputs of one hyper-connection: weights in, weights out, and a mix of the streams; 0 for none."""
+        return self.streams * (2 + self.streams) if self.streams > 1 else 0
+
+    def hyper_linears(self, hidden: int) -> tuple[Linear, ...]:
+        """Matrices of the hyper-connections, on every rank: one per part of the layer."""
+        one = Linear("hyper-connection", self.hyper_outputs, self.streams * hidden, "vectors")
+        return (one,) * sum(part is not None for part in (self.mixer, self.ffn)) if self.streams > 1 else ()
 
     def linears(self, hidden: int, tp: int = 1) -> tuple[Linear, ...]:
         """Weight matrices of one layer on one rank, without routed experts."""
         parts = (self.mixer, self.cross, self.ffn)
-        return tuple(linear for part in parts if part is not None for linear in part.linears(hidden, tp))
+        own = tuple(linear for part in parts if part is not None for linear in part.linears(hidden, tp))
+        return own + self.hyper_linears(hidden)
 
     def vector_parameters(self, hidden: int) -> float:
         """Norms, biases and other one-dimensional weights of one layer."""
         parts = (self.mixer, self.cross, self.ffn)
         own = sum(part.vector_parameters(hidden) for part in parts if part is not None)
-        return own + self.norms * hidden * (2 if self.norm_bias else 1) + self.extra
+        # A hyper-connection has a bias per output and three scales.
+        hyper = len(self.hyper_linears(hidden)) * (self.hyper_outputs + 3)
+        return own + self.norms * hidden * (2 if self.norm_bias else 1) + self.extra + hyper
 
     def parameters(self, hidden: int) -> float:
         """Elements of one layer, all experts counted."""
@@ -84,7 +102,7 @@ class Mtp:
     modules
         Modules in the checkpoint.
     block
-        One layer of a module.
+        The layers of a module.
     format
         Number format its weights are stored in; '' for the model's.
     """
@@ -94,8 +112,9 @@ class Mtp:
     format: str = ""
 
     def parameters(self, hidden: int) -> float:
-        """Elements of all modules: layer, the fusion of embedding and hidden state, three norms."""
-        return self.modules * (self.block.parameters(hidden) + 2 * hidden * hidden + 3 * hidden)
+        """Elements of all modules: layers, the fusion of embedding and hidden state, three norms."""
+        layers = self.block.count * self.block.parameters(hidden)
+        return self.modules * (layers + 2 * hidden * hidden + 3 * hidden)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +135,8 @@ class Llm:
         Main number format of the checkpoint (a name of ``rooflinekit.precision``).
     formats
         Formats of tensor classes that differ from it.
+    kv_dtype
+        Cache format that the checkpoint names; ``auto`` where it names none.
     max_context
         Longest context the model was trained for (tokens); 0 when unknown.
     encoder
@@ -137,6 +158,7 @@ class Llm:
     tied: bool = False
     dtype: str = "bf16"
     formats: Mapping[str, str] = field(default_factory=dict)
+    kv_dtype: str = "auto"
     max_context: int = 0
     encoder: tuple[Block, ...] = ()
     head_bias: bool = False

@@ -9,7 +9,7 @@ from rooflinekit.llm.linear import Linear, shard
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatedDelta:
-    """Linear attention by the gated delta rule (arXiv:2412.06464), as in Qwen3-Next.
+    """Linear attention by the gated delta rule (arXiv:2412.06464), as in Qwen3-Next, or Kimi's (2510.26692).
 
     Attributes
     ----------
@@ -19,6 +19,11 @@ class GatedDelta:
         Elements of a key head and of a value head.
     conv_kernel
         Positions of the short convolution over queries, keys and values.
+    decay_rank
+        Rank of the projection that makes a decay per channel of the keys (Kimi Delta Attention); 0 for one
+        decay per value head.
+    gate_rank
+        Rank of the projection that makes the output gate; 0 for a full one.
     """
 
     key_heads: int
@@ -26,6 +31,8 @@ class GatedDelta:
     key_dim: int
     value_dim: int
     conv_kernel: int
+    decay_rank: int = 0
+    gate_rank: int = 0
 
     def _channels(self, tp: int) -> float:
         keys = shard(self.key_heads, tp, "number of key heads") * self.key_dim
@@ -34,15 +41,23 @@ class GatedDelta:
     def linears(self, hidden: int, tp: int = 1) -> tuple[Linear, ...]:
         """Weight matrices of one layer on one rank: q, k, v and gate; decay and write strength; output."""
         values = shard(self.value_heads, tp, "number of value heads") * self.value_dim
-        return (
-            Linear("linear attention in", self._channels(tp) + values, hidden, "recurrent"),
-            Linear("linear attention in", 2 * self.value_heads / tp, hidden, "recurrent"),
+        wide = self._channels(tp) + (0 if self.gate_rank else values)
+        strengths = (1 if self.decay_rank else 2) * self.value_heads / tp
+        matrices = [
+            Linear("linear attention in", wide, hidden, "recurrent"),
+            Linear("linear attention in", strengths, hidden, "recurrent"),
             Linear("linear attention out", hidden, values, "recurrent"),
-        )
+        ]
+        for rank, out in ((self.decay_rank, self.key_heads / tp * self.key_dim), (self.gate_rank, values)):
+            if rank:
+                matrices.append(Linear("decay and gate", rank, hidden, "recurrent"))
+                matrices.append(Linear("decay and gate", out, rank, "recurrent"))
+        return tuple(matrices)
 
     def vector_parameters(self, hidden: int) -> float:  # noqa: ARG002 - the same question is asked of every mixer
         """Convolution, decay, bias of the step, norm of the values."""
-        return self._channels(1) * self.conv_kernel + 2 * self.value_heads + self.value_dim
+        steps = self.key_heads * self.key_dim if self.decay_rank else self.value_heads
+        return self._channels(1) * self.conv_kernel + self.value_heads + steps + self.value_dim
 
     def kv_elements(self, tp: int = 1) -> float:  # noqa: ARG002
         """Elements one token leaves in a cache: none."""
@@ -56,6 +71,10 @@ class GatedDelta:
     def flops_per_token(self, tp: int = 1) -> float:
         """FLOPs of one token: decay, two products with the state and a rank-one update (8 per element)."""
         return 8.0 * self.value_heads / tp * self.key_dim * self.value_dim
+
+    def io_elements(self, tp: int = 1) -> float:
+        """Activations of one token: convolution in and out, inputs of the recurrence, gated norm of its output."""
+        return 3 * self._channels(tp) + 4 * self.value_heads / tp * self.value_dim
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,3 +135,7 @@ class Mamba2:
     def flops_per_token(self, tp: int = 1) -> float:
         """FLOPs of one token: decay, input and output product per element of the state (6)."""
         return 6.0 * self.inner / tp * self.state
+
+    def io_elements(self, tp: int = 1) -> float:
+        """Activations of one token: convolution in and out, inputs of the recurrence, gated norm of its output."""
+        return 3 * self._channels(tp) + 4 * self.inner / tp

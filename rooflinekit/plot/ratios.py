@@ -96,7 +96,7 @@ def measured_ratios(
         Steps are predicted where they are of this model.
     """
     chosen = [case for case in cases if case.kind in ("linear", "step") and case.shape.get("batch", 1) == 1]
-    single = {case.shape_key: case for case in chosen if _width(case) == 1}
+    single = {case.shape_key: case for case in chosen if case.is_single}
     result = []
     for case in chosen:
         one = single.get(case.shape_key)
@@ -106,14 +106,10 @@ def measured_ratios(
         predicted = _predicted_s(case, machine, target) / _predicted_s(one, machine, target)
         middle, low, high = (float(value) for value in ratio[:3])
         row = MeasuredRatio(
-            _shape(case), case.kind, _width(case), middle, low, high, case.id in used, predicted
+            _shape(case), case.kind, case.width, middle, low, high, case.id in used, predicted
         )
         result.append(row)
     return tuple(sorted(result, key=lambda row: (row.kind, row.shape, row.width)))
-
-
-def _width(case: Measurement) -> float:
-    return float(case.shape.get("rows", case.shape.get("width", 1)))
 
 
 def _shape(case: Measurement) -> str:

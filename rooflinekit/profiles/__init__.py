@@ -8,8 +8,13 @@
     The table of fields of a hardware file, and ``load_hardware``.
 ``library``
     Where the files are, their names and aliases.
-``checks``
-    What looks wrong in a profile that is formally right.
+``checks``, ``kin``, ``families``
+    What looks wrong in a profile that is formally right: alone, against the shipped profile of the same part,
+    and what an architecture fixes.
+``skeleton``
+    The file to start a profile from.
+``detect``
+    Which profile fits a GPU.
 ``schema``
     The JSON Schema for editors, made from the same table.
 

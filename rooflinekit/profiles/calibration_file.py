@@ -13,19 +13,21 @@ from rooflinekit.errors import ProfileError
 from rooflinekit.evidence import Cited
 from rooflinekit.hardware import Hardware
 from rooflinekit.profiles.document import read_document, require_schema
-from rooflinekit.profiles.hardware_file import FIELDS, read_hardware
+from rooflinekit.profiles.hardware_file import FIELDS, PEAK_FORMATS, read_hardware
 from rooflinekit.profiles.library import hardware_folder
 from rooflinekit.profiles.node import Node
 from rooflinekit.profiles.quantity import Quantity
-from rooflinekit.work import Ceiling, Staircase
+from rooflinekit.work import ANY, Ceiling, Staircase
 
 SCHEMA_VERSION = 1
+KINDS_OF_WORK = ("linear", "attention", "experts", "elementwise", "recurrent", "collective")
 
 T0 = Quantity("s", 0.0, 1.0, "2.1 us")
 EFFICIENCY = Quantity("", 1e-4, 2.0, "0.85")
 SHARPNESS = Quantity("", 1.0, 1e6, "2.4")
 TILE = Quantity("", 1.0, 4096.0, "16", whole=True)
 PASS_ROWS = Quantity("", 1.0, 1e9, "3", whole=True)
+ERROR = Quantity("", 0.0, 1e6, "0.05")
 FRACTION = Quantity("", -1e6, 1e6, "0.05")
 COUNT = Quantity("", 0.0, 1e9, "40", whole=True)
 ROWS = Quantity("", 1.0, 1e9, "16")
@@ -44,18 +46,30 @@ def load_calibration(path: str | Path) -> Calibration:
     require_schema(root, SCHEMA_VERSION)
     fields = root.mapping(
         required=("schema", "name", "base", "stack", "dtype", "fits", "runs", "used"),
-        optional=("left_out", "contended", "profile", "written_by"),
+        optional=("left_out", "contended", "profile", "written_by", "device", "warnings"),
     )
     profile = read_hardware(fields["profile"]) if "profile" in fields else None
     left_out = fields["left_out"].entries() if "left_out" in fields else {}
+    seen: set[tuple[str, str]] = set()
+    for node in fields["fits"].items():
+        entry = node.entries()
+        if {"kind", "dtype"} <= entry.keys():
+            key = (entry["kind"].scalar(), entry["dtype"].scalar())
+            if key in seen:
+                node.problem(f"{key[0]} in {key[1]} is there already; keep one")
+            seen.add(key)
+    if fields["base"].scalar() == "local" and profile is None:
+        fields["base"].problem("is local, so the file must carry a profile; was it cut? calibrate again")
     result = Calibration(
         name=fields["name"].text(),
         base=fields["base"].text(),
         stack=fields["stack"].text(),
         dtype=fields["dtype"].text(),
+        device=fields["device"].text() if "device" in fields else "",
         fits=tuple(_fit(node) for node in fields["fits"].items()),
         run_ids=tuple(node.text() for node in fields["runs"].items()),
         used=tuple(node.text() for node in fields["used"].items()),
+        warnings=tuple(node.text() for node in fields["warnings"].items()) if "warnings" in fields else (),
         left_out={reason: int(_number(node, COUNT)) for reason, node in left_out.items()},
         contended=_flag(fields.get("contended"), default=False),
         profile=profile,
@@ -92,8 +106,8 @@ def _fit(node: Node) -> Fit:
     )
     errors = fields["standard_errors"].entries() if "standard_errors" in fields else {}
     return Fit(
-        kind=fields["kind"].text(),
-        dtype=fields["dtype"].text(),
+        kind=fields["kind"].choice(KINDS_OF_WORK, "a kind of work"),
+        dtype=fields["dtype"].choice((*PEAK_FORMATS, ANY), "a number format"),
         form=fields["form"].text(),
         n=int(_number(fields["n"], COUNT)),
         ceiling=_ceiling(fields["ceiling"], fields.get("staircase")),
@@ -135,8 +149,8 @@ def _held_out(node: Node) -> HeldOut:
     fields = node.mapping(required=("n", "median_abs_error", "p90_abs_error", "bias"))
     return HeldOut(
         n=int(_number(fields["n"], COUNT)),
-        median_abs_error=_number(fields["median_abs_error"], FRACTION),
-        p90_abs_error=_number(fields["p90_abs_error"], FRACTION),
+        median_abs_error=_number(fields["median_abs_error"], ERROR),
+        p90_abs_error=_number(fields["p90_abs_error"], ERROR),
         bias=_number(fields["bias"], FRACTION),
     )
 
@@ -151,11 +165,13 @@ def calibration_text(calibration: Calibration, written_by: str) -> str:
         "name": calibration.name,
         "base": calibration.base,
         "stack": calibration.stack,
+        **({"device": calibration.device} if calibration.device else {}),
         "dtype": calibration.dtype,
         "contended": calibration.contended,
         "runs": list(calibration.run_ids),
         "fits": [_fit_data(fit) for fit in calibration.fits],
         "left_out": dict(calibration.left_out),
+        **({"warnings": list(calibration.warnings)} if calibration.warnings else {}),
         "used": list(calibration.used),
     }
     if calibration.profile is not None:
@@ -243,4 +259,5 @@ def _cited_data(cited: Cited, unit: str) -> dict[str, Any]:
         shown = units.render(cited.value, unit, digits=6)
     else:
         shown = int(cited.value)
-    return {"value": shown, "kind": cited.kind, "ref": cited.ref}
+    mark = {"confidence": cited.confidence} if cited.confidence else {}
+    return {"value": shown, "kind": cited.kind, **mark, "ref": cited.ref}

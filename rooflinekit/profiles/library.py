@@ -56,6 +56,11 @@ def hardware_aliases() -> dict[str, str]:
     return found
 
 
+def shipped_hardware() -> list[Hardware]:
+    """Load every shipped hardware file, sorted by name."""
+    return [load_hardware(path, named_as_file=True) for path in sorted(hardware_folder().glob("*.yaml"))]
+
+
 def find_hardware(name_or_path: str | Path) -> Hardware:
     """Return a device by id, alias or path.
 

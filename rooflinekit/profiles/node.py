@@ -13,6 +13,8 @@ from typing import Any, NoReturn
 from rooflinekit.errors import ProfileError, nearest
 
 MAX_SHOWN = 40
+TODO = "TODO"
+"""What a skeleton has where something is to be filled in; refused wherever it is read."""
 _YAML_TYPES = {
     "int": "a number",
     "float": "a number",
@@ -167,6 +169,9 @@ class Node:
             return ""
         if not self.content.strip():
             self.problem("is empty; write some text")
+            return ""
+        if self.content.strip() == TODO:
+            self.problem("is still to be filled in")
             return ""
         return self.content
 

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, cast
 
 from rooflinekit import units
 from rooflinekit.errors import UnitError
-from rooflinekit.evidence import STRENGTH, Cited, Kind
-from rooflinekit.profiles.node import Node, short
+from rooflinekit.evidence import STRENGTH, Cited, Confidence, Kind
+from rooflinekit.profiles.node import TODO, Node, short
 
 KINDS: tuple[str, ...] = tuple(STRENGTH)
 MAX_LENGTH = 80
@@ -50,6 +50,8 @@ class Quantity(NamedTuple):
             node.scalar()  # reports what it is instead
             return math.nan
         fault, value = self.parsed(node.content)
+        if node.content == TODO:
+            fault = f"is still to be filled in; write it like '{self.example}'"
         if fault:
             node.problem(fault)
             return math.nan
@@ -98,7 +100,7 @@ class Quantity(NamedTuple):
 
 
 def cited(node: Node, quantity: Quantity) -> Cited:
-    """Read ``{value, kind, ref}``.
+    """Read ``{value, kind, ref}``, and ``confidence: low`` where it stands.
 
     Parameters
     ----------
@@ -119,10 +121,20 @@ def cited(node: Node, quantity: Quantity) -> Cited:
             f'{said}; write it like {{value: {quantity.example}, kind: datasheet, ref: "document and page"}}'
         )
         return Cited(math.nan, "assumed", "")
-    fields = node.mapping(required=("value", "kind", "ref"))
+    fields = node.mapping(required=("value", "kind", "ref"), optional=("confidence",))
     value = quantity.read(fields["value"])
     kind = fields["kind"].choice(KINDS, "a kind of evidence")
-    return Cited(value, cast("Kind", kind if kind in STRENGTH else "assumed"), fields["ref"].text())
+    known = cast("Kind", kind if kind in STRENGTH else "assumed")
+    return Cited(value, known, fields["ref"].text(), _confidence(fields.get("confidence")))
+
+
+def _confidence(node: Node | None) -> Confidence | None:
+    if node is None:
+        return None
+    word = node.scalar()
+    if word != "low" and isinstance(node.content, str):
+        node.problem(f"{short(word)} is not a mark here; write low, or leave the field out")
+    return "low"
 
 
 def cited_schema(quantity: Quantity, description: str) -> dict[str, Any]:
@@ -139,6 +151,7 @@ def cited_schema(quantity: Quantity, description: str) -> dict[str, Any]:
         "properties": {
             "value": {"description": f"A number with its unit, {quantity.bounds()}.".strip(), **value},
             "kind": {"description": "How the number is known.", "enum": list(KINDS)},
+            "confidence": {"description": "A mark for a number to doubt.", "const": "low"},
             "ref": {
                 "description": "Where it comes from: document and page, measurement id, or the reason.",
                 "type": "string",

@@ -1,4 +1,4 @@
-"""Hugging Face ``config.json`` to :class:`~rooflinekit.llm.Llm`; the families are in ``hf_families``."""
+"""Hugging Face ``config.json`` to :class:`~rooflinekit.llm.Llm`; the families are in ``registry``."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from rooflinekit.errors import ModelError
 from rooflinekit.llm import Block, Llm
 from rooflinekit.readers.config_file import CONFIG, config_path, modelopt_algorithm, read_config
 from rooflinekit.readers.drafter_config import KINDS, drafter_kind, drafter_mark
-from rooflinekit.readers.hf_families import FAMILIES, Family
-from rooflinekit.readers.hf_fields import Fields, shown
+from rooflinekit.readers.family import Family, Shape
+from rooflinekit.readers.hf_fields import Fields, language_part, shown
+from rooflinekit.readers.quantization import stored_formats
+from rooflinekit.readers.registry import FAMILIES, find_family
 
 __all__ = ["FAMILIES", "llm_from_config", "load_llm", "read_config"]
-
-_DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "half": "fp16", "float": "fp32"}
 
 
 def _refuse_drafter(fields: Fields) -> None:
@@ -33,56 +33,15 @@ def _refuse_drafter(fields: Fields) -> None:
     )
 
 
-def _family(fields: Fields) -> Family:
-    """Choose the family by ``model_type``, by the class where that is absent; both must agree."""
-    model_type, classes = fields.text("model_type"), fields.texts("architectures")
-    if model_type is None and not classes:
-        fields.fail(
-            "neither model_type nor architectures in it, so it is no model's config; give a config.json"
-        )
-    lower = {name.lower() for name in classes}
-    if model_type is None:
-        found = [family for family in FAMILIES.values() if family.architecture.lower() in lower]
-    else:
-        found = [FAMILIES[model_type]] if model_type in FAMILIES else []
-    if found and (not classes or found[0].architecture.lower() in lower):
-        return found[0]
-    return _refuse_architecture(fields, model_type, classes)
-
-
-def _refuse_architecture(fields: Fields, model_type: str | None, classes: tuple[str, ...]) -> NoReturn:
-    given = [] if model_type is None else [f"model_type {shown(model_type)}"]
-    given += [f"class {shown(', '.join(classes))}"] if classes else []
-    fields.fail(
-        f"architecture not supported ({', '.join(given)}); give a model of a supported model_type with its"
-        f" ForCausalLM class: {', '.join(FAMILIES)}"
-    )
-
-
-def _dtype(fields: Fields) -> str:
-    """Return the stored format: of the quantization, else of ``torch_dtype`` or ``dtype``, else bf16."""
-    quantization = fields.section("quantization_config")
-    if quantization is not None:
-        method, algorithm = quantization.text("quant_method"), quantization.text("quant_algo")
-        if method == "fp8" or (method == "modelopt" and algorithm == "FP8"):
-            return "fp8"
-        detail = f" with quant_algo {shown(algorithm)}" if algorithm else ""
-        fields.fail(
-            f"quantization_config has quant_method {shown(method)}{detail}, but only fp8 can be read from a"
-            " config; give the unquantized model and name the format with --dtype"
-        )
-    key = "torch_dtype" if fields.has("torch_dtype") else "dtype"
-    name = fields.text(key)
-    if name is None:
-        return "bf16"
-    if name.removeprefix("torch.") not in _DTYPES:
-        fields.bad(key, "one of bfloat16, float16, float32")
-    return _DTYPES[name.removeprefix("torch.")]
-
-
 def _merge(layers: Iterable[Block]) -> tuple[Block, ...]:
-    groups = [list(group) for _, group in groupby(layers)]
-    return tuple(replace(group[0], count=len(group)) for group in groups)
+    # Builders may give a block for several layers already.
+    groups = [list(group) for _, group in groupby(layers, key=lambda layer: replace(layer, count=1))]
+    return tuple(replace(group[0], count=sum(layer.count for layer in group)) for group in groups)
+
+
+def _tied(fields: Fields, family: Family, shape: Shape) -> bool:
+    said = fields.flag("tie_word_embeddings", default=family.tied)
+    return said if shape.tied is None else shape.tied
 
 
 def llm_from_config(config: Mapping[str, Any], name: str, where: str | None = None) -> Llm:
@@ -100,7 +59,7 @@ def llm_from_config(config: Mapping[str, Any], name: str, where: str | None = No
     Returns
     -------
     Llm
-        The language model: no MTP module, no vision tower.
+        The language model, its MTP modules beside it; no vision tower.
 
     Raises
     ------
@@ -110,18 +69,31 @@ def llm_from_config(config: Mapping[str, Any], name: str, where: str | None = No
     where = where or name
     if not isinstance(config, Mapping):
         raise ModelError(f"{where} is {shown(config)}, not an object; give the content of a config.json")
-    fields = Fields(config, where)
-    _refuse_drafter(fields)
-    family = _family(fields)
+    outer = Fields(config, where)
+    _refuse_drafter(outer)
+    fields = language_part(outer)
+    family = find_family(outer, fields)
+    fields = fields.renamed(family.aliases).filled(family.defaults)
     fields.require(family.required, family.nullable)
+    built = family.build(fields)
+    shape = built if isinstance(built, Shape) else Shape(blocks=built)
+    stored = stored_formats(fields)
+    mtp = shape.mtp
     return Llm(
         name=name,
         hidden=fields.count("hidden_size"),
         vocab=fields.count("vocab_size"),
-        blocks=_merge(family.build(fields)),
-        tied=fields.flag("tie_word_embeddings"),
-        dtype=_dtype(fields),
+        blocks=_merge(shape.blocks),
+        tied=_tied(fields, family, shape),
+        dtype=stored.main,
+        formats={**shape.formats, **stored.classes},
+        kv_dtype=stored.kv,
         max_context=fields.count_or("max_position_embeddings", 0),
+        encoder=_merge(shape.encoder),
+        head_bias=shape.head_bias,
+        extra=shape.extra,
+        final_norm_bias=shape.final_norm_bias,
+        mtp=replace(mtp, format=mtp.format or stored.mtp) if mtp is not None else None,
     )
 
 

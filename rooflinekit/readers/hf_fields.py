@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from rooflinekit.errors import ModelError
@@ -50,10 +50,13 @@ class Fields:
         The object.
     where
         The file or model, for messages.
+    spelled
+        The config's own spelling of fields that were renamed to the common one, for messages.
     """
 
     config: Mapping[str, Any]
     where: str
+    spelled: Mapping[str, str] = field(default_factory=dict)
 
     def fail(self, reason: str) -> NoReturn:
         """Refuse the config: one sentence that starts with its name."""
@@ -62,7 +65,7 @@ class Fields:
     def bad(self, key: str, wanted: str) -> NoReturn:
         """Refuse one field: its value is not what is wanted."""
         value = shown(self.config.get(key))
-        self.fail(f"{key} is {value}, but must be {wanted}; correct the config.json")
+        self.fail(f"{self.spelled.get(key, key)} is {value}, but must be {wanted}; correct the config.json")
 
     def has(self, key: str) -> bool:
         """Whether a field is there and not null."""
@@ -91,11 +94,11 @@ class Fields:
         """Return a whole number, or the default where the field is absent."""
         return self.count(key, low) if self.has(key) else default
 
-    def flag(self, key: str) -> bool:
-        """Return true or false; absent is false."""
+    def flag(self, key: str, *, default: bool = False) -> bool:
+        """Return true or false; absent is the default."""
         value = self.config.get(key)
         if value is None:
-            return False
+            return default
         if not isinstance(value, bool):
             self.bad(key, "true or false")
         return value
@@ -136,6 +139,42 @@ class Fields:
         if not isinstance(value, Mapping):
             self.bad(key, "an object")
         return Fields(value, f"{self.where}: {key}")
+
+    def renamed(self, aliases: Mapping[str, str]) -> Fields:
+        """The same fields under their common names, given the family's own spelling of each."""
+        used = {key: own for key, own in aliases.items() if not self.has(key) and self.has(own)}
+        added = {key: self.config[own] for key, own in used.items()}
+        return Fields({**self.config, **added}, self.where, used)
+
+    def filled(self, defaults: Mapping[str, Any]) -> Fields:
+        """The same fields, absent ones filled in."""
+        absent = {key: value for key, value in defaults.items() if key not in self.config}
+        return Fields({**self.config, **absent}, self.where, self.spelled)
+
+
+_NESTS = ("text_config", "llm_config", "thinker_config")
+_INHERITED = ("tie_word_embeddings", "quantization_config", "torch_dtype", "dtype")
+
+
+def language_part(fields: Fields) -> Fields:
+    """Return the fields of the language model: the config itself, or the section a multimodal one nests.
+
+    Class, tied tables, quantization and number format may stand on the outer level only; where the
+    inner part says nothing, they are taken from there.
+    """
+    for key in _NESTS:
+        inner = fields.section(key)
+        if inner is None:
+            continue
+        taken = {name: fields.config[name] for name in _INHERITED if fields.has(name) and not inner.has(name)}
+        if inner.has("dtype") or inner.has("torch_dtype"):
+            taken = {name: value for name, value in taken.items() if "dtype" not in name}
+        if not inner.has("model_type"):
+            taken |= {
+                name: fields.config[name] for name in ("model_type", "architectures") if fields.has(name)
+            }
+        return language_part(Fields({**inner.config, **taken}, fields.where))
+    return fields
 
 
 def head_shape(fields: Fields, default_head_dim: int | None = None) -> tuple[int, int, int]:

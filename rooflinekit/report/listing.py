@@ -1,4 +1,4 @@
-"""Hardware and models as tables."""
+"""Models and drafters as tables."""
 
 from __future__ import annotations
 
@@ -8,60 +8,8 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from rooflinekit.evidence import Cited
-from rooflinekit.hardware import Hardware
 from rooflinekit.llm import Llm, Moe
-from rooflinekit.report.style import DIM, size, table
-from rooflinekit.units import render
-
-
-def hardware_table(found: Sequence[Hardware]) -> RenderableType:
-    """One line per device."""
-    rows = table()
-    rows.add_column("name")
-    for name in ("bandwidth", "memory", "bf16 peak", "fp8 peak", "ridge FLOP/B", "ridge in tokens"):
-        rows.add_column(name, justify="right")
-    rows.add_column("also called")
-    for one in sorted(found, key=lambda h: -h.bandwidth.value):
-        bf16 = "bf16" in one.peak
-        rows.add_row(
-            one.name,
-            render(one.bandwidth.value, "B/s"),
-            size(one.usable_bytes),
-            render(one.peak["bf16"].value, "FLOP/s") if bf16 else "-",
-            render(one.peak["fp8"].value, "FLOP/s") if "fp8" in one.peak else "-",
-            f"{one.ridge_flop_per_byte('bf16'):.0f}" if bf16 else "-",
-            f"{one.ridge_tokens('bf16', 2.0):.0f}" if bf16 else "-",
-            ", ".join(one.aliases),
-        )
-    return rows
-
-
-def hardware_text(one: Hardware) -> RenderableType:
-    """Every number with its kind and source."""
-    rows = table(f"{one.title} ({one.name})")
-    rows.add_column("")
-    rows.add_column("value", justify="right")
-    rows.add_column("kind")
-    rows.add_column("source", style=DIM, overflow="fold")
-    named: list[tuple[str, Cited | None, str]] = [
-        ("bandwidth", one.bandwidth, "B/s"),
-        *((f"peak {dtype}", cited, "FLOP/s") for dtype, cited in one.peak.items()),
-        ("capacity", one.capacity, "B"),
-        ("visible capacity", one.visible_capacity, "B"),
-        ("last-level cache", one.l2, "B"),
-        ("link", one.link, "B/s"),
-        ("units", one.units, ""),
-        ("board power", one.tdp, "W"),
-        ("clock", one.clock, "Hz"),
-    ]
-    for label, cited, unit in named:
-        if cited is not None:
-            rows.add_row(label, render(cited.value, unit), cited.kind, cited.ref)
-    ridge = ", ".join(f"{dtype} {one.ridge_flop_per_byte(dtype):.0f}" for dtype in one.peak)
-    return Group(
-        rows, Text(f"ridge (FLOP/B): {ridge or 'unknown'}"), *[Text(note, DIM) for note in one.notes]
-    )
+from rooflinekit.report.style import size, table
 
 
 def models_table(found: Sequence[Mapping[str, Any]]) -> RenderableType:

@@ -20,8 +20,8 @@ def source_line(calibration: str, expected: float | None, weakest: str) -> str:
     """Which ceilings were used and how far they can be trusted."""
     if calibration == "datasheet":
         return "datasheet roofline: a lower bound on time; measured kernels are often 20-50 % slower"
-    error = f"median error {percent(expected)} on held-out cases" if expected is not None else "error unknown"
-    return f"calibration {calibration}: {error}; weakest evidence: {weakest}"
+    error = f"; median error {percent(expected)} on held-out cases" if expected is not None else ""
+    return f"calibration {calibration}{error}" + (f"; weakest evidence: {weakest}" if weakest else "")
 
 
 def prediction_text(prediction: Prediction) -> RenderableType:

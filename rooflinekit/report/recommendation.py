@@ -13,7 +13,12 @@ from rooflinekit.recommendation import Recommendation
 from rooflinekit.report.prediction import source_line
 from rooflinekit.report.style import BAD, DIM, GOOD, seconds, size, table, times
 
-SHOWN_FLAGS = 4
+LEGEND = (
+    "R(W): a verify of K + 1 rows over a plain step; round cost: draft + verify in plain steps, the tokens per round "
+    "at which speculation breaks even"
+)
+DOUBTFUL = 0.3
+"""An expected error above this is said in the headline."""
 
 
 def verdict(one: Recommendation) -> Text:
@@ -27,8 +32,10 @@ def verdict(one: Recommendation) -> Text:
         text.append(f" ({one.low:.2f} .. {one.high:.2f})")
     text.append(f"   break-even acceptance length {one.break_even_acceptance_length:.2f}")
     near = [str(k) for k in one.near_best if k != one.k]
-    if near:
+    if near and one.k in one.near_best:
         text.append(f"   within 1 %: K = {', '.join(near)}")
+    if one.expected_error is not None and one.expected_error > DOUBTFUL:
+        text.append(f"   DOUBTFUL: the calibration misses held-out cases by {one.expected_error:.0%}", BAD)
     return text
 
 
@@ -61,12 +68,14 @@ def recommendation_text(one: Recommendation) -> RenderableType:
     """Verdict, curve, loss account, flags, evidence."""
     head = Text()
     head.append(f"{one.model} + {one.drafter} on {one.hardware}", "bold")
-    head.append(f"  (batch {one.batch:g}, context {one.context:g}, {one.acceptance})")
+    ranks = f", {one.tp} ranks" if one.tp > 1 else ""
+    head.append(f"  ({one.dtype}, batch {one.batch:g}, context {one.context:g}{ranks}, {one.acceptance})")
     lost = ", ".join(
         f"{loss.term} {loss.speedup_lost:.2f}" for loss in one.loss if abs(loss.speedup_lost) >= 0.005
     )
     parts: list[RenderableType] = [head, verdict(one), curve_table(one)]
     parts.append(Text(f"lost from the ideal {one.k + 1}: {lost}"))
+    parts.append(Text(LEGEND, DIM))
     parts.append(Text(f"drafter: {one.drafter_title}", DIM))
     parts += [Text(f"{engine}: {text}", DIM) for engine, text in one.flags.items()]
     parts.append(Text(source_line(one.calibration, one.expected_error, one.evidence["weakest"])))
@@ -77,9 +86,9 @@ def recommendation_text(one: Recommendation) -> RenderableType:
     return Group(*parts)
 
 
-def comparison_text(rows: Sequence[Comparison], title: str = "") -> RenderableType:
-    """Drafters side by side."""
-    shown = table(title)
+def comparison_text(rows: Sequence[Comparison], *, heading: bool = True) -> RenderableType:
+    """Drafters side by side, with what they were compared at and how far to trust it."""
+    shown = table()
     shown.add_column("drafter")
     shown.add_column("serial passes")
     for name in (
@@ -96,16 +105,38 @@ def comparison_text(rows: Sequence[Comparison], title: str = "") -> RenderableTy
     best = max(rows, key=lambda row: row.speedup)
     for row in rows:
         shown.add_row(
-            row.drafter,
+            _called(row),
             row.serial_passes,
             size(row.bytes_per_round),
             seconds(row.draft_s[0]),
-            seconds(row.draft_s[min(3, len(row.draft_s) - 1)]),
-            seconds(row.slope_s),
+            seconds(row.draft_s[3]) if len(row.draft_s) > 3 else "-",
+            seconds(row.slope_s) if len(row.draft_s) > 1 else "-",
             str(row.k),
             f"{row.acceptance_length:.2f}",
             f"{row.break_even_acceptance_length:.2f}",
             times(row.speedup),
             style="bold" if row is best else None,
         )
-    return shown
+    lines: list[RenderableType] = []
+    if heading:
+        lines.append(Text(f"{best.model} on {best.hardware}, every drafter at {best.acceptance}", "bold"))
+    lines.append(shown)
+    edge = [_called(row) for row in rows if row.k == len(row.draft_s)]
+    if heading:
+        if edge:
+            lines.append(
+                Text(f"at the largest K they were trained for or tried with: {', '.join(edge)}", DIM)
+            )
+        lines.append(Text("device time only: an engine adds host time to every serial pass", DIM))
+        lines.append(Text(source_line(best.calibration, None, "")))
+    missing = next((row for row in rows if not row.fits), None)
+    if missing is not None:
+        lines.append(
+            Text(f"DOES NOT FIT into {best.hardware} with {_called(missing)}: {missing.remedy}", BAD)
+        )
+    return Group(*lines)
+
+
+def _called(row: Comparison) -> str:
+    """Name of a drafter; an independent model is called by its own."""
+    return f"{row.drafter}:{row.title.partition(',')[0]}" if row.drafter == "small-lm" else row.drafter

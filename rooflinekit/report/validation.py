@@ -34,9 +34,10 @@ def report_text(report: Report, *, worst: int = 3) -> RenderableType:
             style=None if band.band == "all" else DIM,
         )
     lines = []
-    if report.contended is not None:
+    if report.fitted_left_out or report.left_out:
         counted = f"{report.fitted_left_out} cases were fitted and are not compared"
-        lines.append(Text(f"{counted}; errors are |predicted / measured - 1|", DIM))
+        others = "".join(f"; {count} {reason}" for reason, count in report.left_out.items())
+        lines.append(Text(f"{counted}{others}; errors are |predicted / measured - 1|", DIM))
     bad = sorted((c for c in report.cases if abs(c.error) > 0.15), key=lambda c: -abs(c.error))[:worst]
     lines += [Text(f"worst: {c.suite}, {c.case}: {c.error:+.0%}") for c in bad]
     if report.contended is not None:
@@ -44,8 +45,10 @@ def report_text(report: Report, *, worst: int = 3) -> RenderableType:
     return Group(rows, *lines)
 
 
-def contended_line(*, contended: bool) -> Text:
+def contended_line(*, contended: bool | None) -> Text:
     """Whether other programs disturbed the measurement."""
+    if contended is None:
+        return Text("this device does not tell whether other programs disturbed the samples", DIM)
     if contended:
         return Text("contended run: other programs disturbed most samples; trust ratios more than times", BAD)
     return Text("clean run: most samples were undisturbed", DIM)
@@ -91,4 +94,5 @@ def calibration_text(calibration: Calibration) -> RenderableType:
             percent(fit.held_out_ratio.median_abs_error) if fit.held_out_ratio else "",
         )
     left = ", ".join(f"{count} {reason}" for reason, count in calibration.left_out.items())
-    return Group(rows, Text(f"left out: {left}" if left else "no case was left out", DIM))
+    warnings = [Text(warning, BAD) for warning in calibration.warnings]
+    return Group(rows, *warnings, Text(f"left out: {left}" if left else "no case was left out", DIM))

@@ -50,8 +50,9 @@ def test_without_proc_samples_are_unjudged(tmp_path):
     assert procfs.usage(tmp_path) is None
     assert procfs.others_running(tmp_path) is None
     assert judge(None, None, 1.0) is None
-    assert procfs.memory_bytes(tmp_path, tmp_path) == (0.0, 0.0)
-    assert procfs.cpu_name(tmp_path) == "unknown CPU"
+    total, free = procfs.memory_bytes(tmp_path, tmp_path)
+    assert total == free > 1e8
+    assert procfs.cpu_name(tmp_path)
     assert procfs.last_level_cache_bytes(tmp_path) == 0.0
 
 

@@ -196,7 +196,9 @@ def test_a_measured_cpu_may_have_a_low_ridge():
 
 
 def test_other_vendors_may_run_eight_bits_at_the_bf16_rate():
-    tpu = replace(find_hardware("h100-sxm"), vendor="Google", title="TPU v6e", units=None)
+    tpu = replace(
+        find_hardware("h100-sxm"), vendor="Google", title="TPU v9", architecture="TPU v9", units=None
+    )
     findings = check_hardware(with_peak(tpu, bf16=918, fp16=918, tf32=459, fp8=918, int8=1836))
     assert findings == ["note: peak.fp8 is 1 times peak.bf16, usually 2; keep it if the vendor says so"]
 
