@@ -100,7 +100,7 @@ def read_kernels(torch: Any) -> tuple[ReadKernel, ...]:
     """Reductions that compete; which is quickest differs between devices and builds of torch.
 
     All are lower bounds of what the memory gives. They take a flat tensor of whole 64-bit words. Norm and
-    sum of floats are left out: their arithmetic binds at a third of the bandwidth here, and on a contended
+    sum of floats are left out: their arithmetic binds at a third of the bandwidth (two Zen 4 cores), and on a contended
     machine, where a reduction on one thread is disturbed less, they would win for the wrong reason.
     """
     return (

@@ -102,11 +102,14 @@ def pick_precision(
 
     A checkpoint in a 4-bit format runs on a device without 4-bit units too: its weights are then
     dequantised and computed in bf16, as engines do. Other formats that the device cannot compute in are
-    refused, with the weight-only format named.
+    refused, with the weight-only format named. A cache format that the checkpoint names is its own too.
     """
+    measured = hardware.name == "local" and find_format(llm.dtype).compute not in hardware.peak
+    if kv_dtype == "auto" and not measured:
+        kv_dtype = llm.kv_dtype
     if dtype != "auto":
         chosen = precision(dtype, kv_dtype)
-    elif hardware.name == "local" and hardware.peak and find_format(llm.dtype).compute not in hardware.peak:
+    elif measured and hardware.peak:
         # A CPU without bf16 units runs the model in the format it was measured in.
         chosen = precision(calibration.dtype if calibration else next(iter(hardware.peak)), kv_dtype)
     else:

@@ -11,8 +11,8 @@ from rich.text import Text
 from rooflinekit import __version__
 from rooflinekit.demo.answering import ALPHA, ELSEWHERE, Answer
 from rooflinekit.report.recommendation import comparison_text, verdict
-from rooflinekit.report.style import DIM, percent, seconds
-from rooflinekit.report.validation import compared_text, contended_line
+from rooflinekit.report.style import BAD, DIM, percent, seconds
+from rooflinekit.report.validation import compared_text, contended_line, spread
 from rooflinekit.units import render
 
 MINUTES = {"quick": "about a minute", "normal": "about five minutes", "full": "about twenty minutes"}
@@ -61,6 +61,7 @@ def calibrated_part(found: Answer) -> list[RenderableType]:
         else:
             reached += f", a staircase of {len(ceiling.staircase.rows)} row counts"
         lines.append(Text(f"{fit.kind} ({fit.dtype}, {fit.n} cases fitted): {reached}"))
+    lines += [Text(warning, BAD) for warning in found.calibration.warnings]
     return lines
 
 
@@ -80,7 +81,7 @@ def validated_part(found: Answer) -> list[RenderableType]:
     )
     shown = [case for case in found.report.cases if case.suite == "linear"]
     steps = [case for case in found.report.cases if case.suite == "step"]
-    rows = [*_spread(shown, 5), *_spread(steps, 3)]
+    rows = [*spread(shown, 5), *spread(steps, 3)]
     worst = max(found.report.cases, key=lambda case: abs(case.error))
     return [
         heading(3, "predicted against measured, on cases the fit never saw"),
@@ -88,12 +89,6 @@ def validated_part(found: Answer) -> list[RenderableType]:
         Text(f"median error: {said}"),
         Text(f"worst: {worst.suite}, {worst.case}: {worst.error:+.0%} (change of kernel or disturbed)", DIM),
     ]
-
-
-def _spread(cases: list[Any], count: int) -> list[Any]:
-    if len(cases) <= count:
-        return cases
-    return [cases[i * (len(cases) - 1) // (count - 1)] for i in range(count)]
 
 
 def local_part(found: Answer) -> list[RenderableType]:
@@ -113,7 +108,7 @@ def elsewhere_part(found: Answer) -> list[RenderableType]:
     """The same question for an H100."""
     model, hardware = ELSEWHERE
     title = f"{model} on {hardware} by its datasheet, every drafter at acceptance rate {ALPHA:g}, K up to 16"
-    return [heading(5, title), comparison_text(found.comparison)]
+    return [heading(5, title), comparison_text(found.comparison, heading=False)]
 
 
 def closing(folder: str, written: Iterable[str]) -> list[RenderableType]:
@@ -122,7 +117,9 @@ def closing(folder: str, written: Iterable[str]) -> list[RenderableType]:
         Text(f"\nwrote {folder}/: {', '.join(written)}", "bold"),
         Text("ask again with your own numbers, for example:", DIM),
         Text(
-            "  rooflinekit recommend --model llama-3.1-8b --hardware local --drafter dflash --alpha 0.7", DIM
+            f"  rooflinekit recommend --model llama-3.1-8b --hardware {folder}/calibration.yaml "
+            "--drafter dflash --alpha 0.7",
+            DIM,
         ),
     ]
 

@@ -54,16 +54,20 @@ def contended_line(*, contended: bool | None) -> Text:
     return Text("clean run: most samples were undisturbed", DIM)
 
 
+def spread(cases: Sequence[Compared], count: int) -> Sequence[Compared]:
+    """Pick at most ``count`` cases, evenly over the list, first and last included."""
+    if len(cases) <= count:
+        return cases
+    return [cases[i * (len(cases) - 1) // (count - 1)] for i in range(count)]
+
+
 def compared_text(cases: Sequence[Compared], title: str, limit: int = 10) -> RenderableType:
     """Predicted beside measured for a spread of cases."""
     rows = table(title)
     rows.add_column("case")
     for name in ("predicted", "measured", "error"):
         rows.add_column(name, justify="right")
-    chosen = (
-        cases if len(cases) <= limit else [cases[i * (len(cases) - 1) // (limit - 1)] for i in range(limit)]
-    )
-    for one in chosen:
+    for one in spread(cases, limit):
         ratio = one.suite.endswith("ratio")
         show = (lambda v: f"{v:.2f}") if ratio else seconds
         rows.add_row(one.case, show(one.predicted), show(one.measured), f"{100 * one.error:+.0f} %")
