@@ -13,7 +13,8 @@ from statistics import median
 from typing import IO
 
 from rooflinekit.errors import DeviceError, RooflineError
-from rooflinekit.measurement import CLEAN, Measurement, Run, cleanest, sweep_of, to_line
+from rooflinekit.measurement import CLEAN, Measurement, Run, cleanest, sweep_of
+from rooflinekit.measurement_file import to_line
 from rooflinekit.microbench.device import Device
 from rooflinekit.microbench.environment import environment, load_average
 from rooflinekit.microbench.plans import BUDGETS, plan

@@ -215,15 +215,16 @@ def sweep(
 
 def load_measurements(files: Sequence[Path]) -> tuple[list[Run], list[Measurement]]:
     """Read measurement files as one set."""
-    from rooflinekit import measurement
+    from rooflinekit.measurement import cleanest
+    from rooflinekit.measurement_file import load
 
     runs: list[Run] = []
     cases: list[Measurement] = []
     for file in files:
-        more_runs, more_cases = measurement.load(Path(file))
+        more_runs, more_cases = load(Path(file))
         runs += more_runs
         cases += more_cases
-    return runs, measurement.cleanest(cases)
+    return runs, cleanest(cases)
 
 
 def calibrate(files: Sequence[Path], *, base: str = "auto", name: str | None = None) -> Calibration:

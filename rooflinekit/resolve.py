@@ -104,12 +104,13 @@ def pick_precision(
     dequantised and computed in bf16, as engines do. Other formats that the device cannot compute in are
     refused, with the weight-only format named. A cache format that the checkpoint names is its own too.
     """
-    measured = hardware.name == "local" and find_format(llm.dtype).compute not in hardware.peak
+    peaks = hardware.peak
+    measured = hardware.name == "local" and bool(peaks) and find_format(llm.dtype).compute not in peaks
     if kv_dtype == "auto" and not measured:
         kv_dtype = llm.kv_dtype
     if dtype != "auto":
         chosen = precision(dtype, kv_dtype)
-    elif measured and hardware.peak:
+    elif measured:
         # A CPU without bf16 units runs the model in the format it was measured in.
         chosen = precision(calibration.dtype if calibration else next(iter(hardware.peak)), kv_dtype)
     else:

@@ -1,15 +1,18 @@
 """The contract of every drafter, found by name: a finite plan that grows, broadcasts and takes memory."""
 
 import csv
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rooflinekit.cli import cli
 from rooflinekit.drafters import (
     BUILDERS,
     CARRIED,
@@ -532,3 +535,56 @@ def test_a_draft_layer_costs_what_dflash_measured():
     assert per_layer == pytest.approx((times[1] - times[0]) / 2)
     assert 0.75 * 0.0315 < per_layer < 0.0315
     assert per_layer * 36 == pytest.approx(1.0, abs=0.1)
+
+
+# --- what engines are told, and what the command line shows
+
+
+@pytest.mark.parametrize(
+    ("name", "engine", "parts"),
+    [
+        ("eagle", "vllm", ['"method":"eagle"', '"num_speculative_tokens":5']),
+        ("eagle", "sglang", ["EAGLE ", "--speculative-num-steps 5", "--speculative-num-draft-tokens 6"]),
+        ("peagle", "vllm", ['"method":"eagle3"', '"parallel_drafting":true', '"num_speculative_tokens":5']),
+        ("mtp", "vllm", ['"method":"mtp","num_speculative_tokens":5']),
+        ("mtp", "sglang", ["NEXTN --speculative-num-steps 5", "--speculative-num-draft-tokens 6"]),
+        ("mtp", "tensorrt-llm", ["decoding_type: MTP, num_nextn_predict_layers: 5}"]),
+        ("mtp", "llama.cpp", ["--spec-type draft-mtp --spec-draft-n-max 5"]),
+    ],
+)
+def test_flags_of_the_newer_drafters(name, engine, parts):
+    """Each engine's own counting; weights in the target's checkpoint need no path."""
+    text = flags(name, 5)[engine]
+    assert all(part in text for part in parts)
+    assert ("DRAFT_MODEL" in text) == (name != "mtp")
+
+
+def test_no_engine_is_told_to_run_what_it_cannot():
+    assert flags("medusa", 3) == flags("domino", 3) == {}
+    assert set(flags("eagle", 3)) == {"vllm", "sglang"}
+    assert set(flags("peagle", 3)) == {"vllm"}
+
+
+def shown(*arguments):
+    result = CliRunner().invoke(cli, ["drafters", *arguments])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_drafters_are_listed_with_what_they_cost():
+    """Own parameters, bytes of a round at K (no more than a block drafts), and a reason where one cannot be."""
+    rows = {row["name"]: row for row in json.loads(shown("list", "--k", "8", "--json"))}
+    assert set(rows) == {*NAMES}
+    assert rows["eagle3"]["own_params"] == pytest.approx(0.425e9, rel=0.001)
+    assert (rows["medusa"]["k"], rows["dspark"]["k"], rows["eagle"]["k"]) == (5, 7, 8)
+    assert rows["eagle"]["bytes_per_round"] == pytest.approx(8 * 2 * (LAYER + 2 * H * H + HEAD), rel=0.01)
+    assert "has no multi-token-prediction modules" in rows["mtp"]["reason"]
+    assert all(row["reason"] is None for name, row in rows.items() if name != "mtp")
+    assert "mtp: llama-3.1-8b has no" in " ".join(shown("list").split())
+    assert "11.610 B" in shown("show", "mtp", "--model", "deepseek-v3")
+
+
+def test_a_config_is_checked_with_its_k(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text('{"medusa_num_heads": 2, "medusa_num_layers": 1}', encoding="utf-8")
+    assert "medusa, heads 2, layers 1; K up to 2 (count the heads in the weights" in shown("check", str(path))

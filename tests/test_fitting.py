@@ -13,7 +13,8 @@ from rooflinekit.evidence import Cited
 from rooflinekit.fitting import calibrate_cases, fit_kind, split, usable
 from rooflinekit.hardware import Hardware, machine
 from rooflinekit.local_profile import local_profile
-from rooflinekit.measurement import Measurement, Run, to_line
+from rooflinekit.measurement import Measurement, Run
+from rooflinekit.measurement_file import to_line
 from rooflinekit.profiles.calibration_file import calibration_text, load_calibration, write_calibration
 from rooflinekit.readers.models import find_llm
 from rooflinekit.validation import validate_cases

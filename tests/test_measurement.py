@@ -9,17 +9,8 @@ from rooflinekit.errors import CalibrationError, ProfileError
 from rooflinekit.fitting import calibrate_cases, fastest_roof, usable
 from rooflinekit.hardware import machine
 from rooflinekit.local_profile import local_profile
-from rooflinekit.measurement import (
-    Measurement,
-    Run,
-    cleanest,
-    fold,
-    load,
-    median_interval,
-    sweep_of,
-    to_line,
-    with_drift,
-)
+from rooflinekit.measurement import Measurement, Run, cleanest, fold, median_interval, sweep_of, with_drift
+from rooflinekit.measurement_file import load, to_line
 from rooflinekit.work import work_time_s
 
 CPU = {"kind": "cpu", "name": "planted", "capacity_bytes": 16e9, "units": 2}

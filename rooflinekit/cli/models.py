@@ -6,7 +6,14 @@ from typing import Any
 
 import click
 
-from rooflinekit.cli.common import JSON, print_json, show
+from rooflinekit.cli.common import JSON, options, print_json, show
+
+FORMATS = options(
+    click.option(
+        "--dtype", default="auto", show_default=True, help="Number format of the weights; auto: the config's."
+    ),
+    click.option("--kv-dtype", default="auto", show_default=True, help="Number format of the KV cache."),
+)
 
 
 @click.group("models")
@@ -14,26 +21,19 @@ def command() -> None:
     """List, show and check models."""
 
 
-def facts(name: str) -> dict[str, Any]:
-    """Key numbers of a model, in its own number format."""
+def facts(name: str, dtype: str = "auto", kv_dtype: str = "auto", context: float = 4096) -> dict[str, Any]:
+    """Key numbers of a model, in its own number formats unless others are named."""
     from rooflinekit.precision import precision
-    from rooflinekit.prediction import streamed_bytes_per_step
-    from rooflinekit.readers.models import find_llm
+    from rooflinekit.readers.models import find_llm, find_warnings
+    from rooflinekit.report.models import model_facts
+    from rooflinekit.resolve import number
 
+    number(context, "--context", 0, 1e8)
     llm = find_llm(name)
-    numbers = precision(llm.dtype)
-    return {
-        "name": llm.name,
-        "dtype": llm.dtype,
-        "layers": llm.layers,
-        "hidden": llm.hidden,
-        "vocab": llm.vocab,
-        "total_params": llm.total_params,
-        "active_params": llm.active_params,
-        "streamed_bytes_per_step": streamed_bytes_per_step(llm, numbers),
-        "kv_bytes_per_token": llm.kv_elements_per_token() * numbers.bytes_per_kv,
-        "max_context": llm.max_context,
-    }
+    kv = llm.kv_dtype if kv_dtype == "auto" else kv_dtype
+    own = dtype == "auto"
+    numbers = precision(llm.dtype if own else dtype, kv, llm.formats if own else None)
+    return {**model_facts(llm, numbers, float(context)), "warnings": find_warnings(name)}
 
 
 @command.command("list")
@@ -44,26 +44,27 @@ def list_(as_json: bool) -> None:  # noqa: FBT001
 
     rows = [facts(name) for name in model_names()]
     if as_json:
-        print_json(rows)
+        print_json([{key: row[key] for key in row if key not in ("breakdown", "mixers")} for row in rows])
         return
-    from rooflinekit.report.listing import models_table
+    from rooflinekit.report.models import models_table
 
     show(models_table(rows))
 
 
 @command.command("show")
 @click.argument("name")
+@FORMATS
+@click.option("--context", type=float, default=4096, show_default=True, help="Tokens in the KV cache.")
 @JSON
-def show_(name: str, as_json: bool) -> None:  # noqa: FBT001
-    """Show a model: parameters, streamed bytes, cache per token, by class of weights."""
-    row = facts(name)
+def show_(name: str, dtype: str, kv_dtype: str, context: float, as_json: bool) -> None:  # noqa: FBT001
+    """Show a model: parameters, bytes and FLOPs by class of weights, cache and states by kind of layer."""
+    row = facts(name, dtype, kv_dtype, context)
     if as_json:
         print_json(row)
         return
-    from rooflinekit.readers.models import find_llm
-    from rooflinekit.report.listing import model_text
+    from rooflinekit.report.models import model_text
 
-    show(model_text(find_llm(name), row))
+    show(model_text(row))
 
 
 @command.command("check")
@@ -76,3 +77,5 @@ def check(file: str) -> None:
     click.echo(
         f"{file}: {row['layers']} layers of width {row['hidden']}, {total:.2f} B parameters{used}, {row['dtype']}"
     )
+    for text in row["warnings"]:
+        click.echo(f"warning: {text}", err=True)

@@ -93,7 +93,7 @@ def verify(
     ready = setup(model, hardware, **options)
     measured: tuple[MeasuredRatio, ...] = ()
     if measurements is not None:
-        from rooflinekit.measurement import load as read
+        from rooflinekit.measurement_file import load as read
 
         used = ready.calibration.used if ready.calibration else ()
         measured = measured_ratios(read(measurements)[1], ready.machine, used, ready.target)

@@ -7,7 +7,7 @@ from pathlib import Path
 from rooflinekit import app
 from rooflinekit.demo.answering import ALPHA, CONTEXT, DRAFTERS, ELSEWHERE, Answer
 from rooflinekit.hardware import machine
-from rooflinekit.measurement import load
+from rooflinekit.measurement_file import load
 from rooflinekit.plot.points import points_of
 from rooflinekit.plot.ratios import measured_ratios
 from rooflinekit.plot.roofline import roofline

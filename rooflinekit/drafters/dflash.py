@@ -68,7 +68,7 @@ class DFlash:
     @property
     def k_rule(self) -> str:
         """Trained block less the anchor."""
-        return f"up to {self.block - 1}: block of {self.block}, whose first position is the known token"
+        return f"up to {self.block - 1}: block of {self.block} less the known token"
 
     @property
     def own_params(self) -> int:
@@ -116,13 +116,18 @@ class DFlash:
 def backbone_llm(target: Llm, layers: int) -> Llm:
     """Draft layers of the target's width; embedding and head shared with the target."""
     block = Block(layers, first_attention(target), Mlp(intermediate=dense_width(target)))
-    return Llm(name="block drafter", hidden=target.hidden, vocab=target.vocab, blocks=(block,), tied=True)
+    return _llm((block,), target.hidden, target.vocab)
+
+
+def _llm(blocks: tuple[Block, ...], hidden: int, vocab: int) -> Llm:
+    # Beside the last norm there is one over the fused features.
+    return Llm(name="block drafter", hidden=hidden, vocab=vocab, blocks=blocks, tied=True, extra=hidden)
 
 
 def llm_of_shape(shape: Shape, target: Llm) -> Llm:
     """Draft layers from the numbers of a config.json."""
     vocab = shape.get("draft_vocab") or shape.get("vocab") or target.vocab
-    return Llm(name="block drafter", hidden=shape["hidden"], vocab=vocab, blocks=blocks_of(shape), tied=True)
+    return _llm(blocks_of(shape), shape["hidden"], vocab)
 
 
 def for_target(target: Llm, precision: Precision) -> DFlash:

@@ -66,7 +66,7 @@ class DSpark:
     @property
     def k_rule(self) -> str:
         """Trained block."""
-        return f"up to {self.block}: the block, whose first position is sampled from too"
+        return f"up to {self.block}: the whole block"
 
     @property
     def own_params(self) -> int:

@@ -137,7 +137,7 @@ def from_shape(shape: Shape, target: Llm, precision: Precision, origin: str) -> 
         They are mixtures of experts and the target has no modules to take the layer from.
     """
     if "experts" not in shape:
-        (block,) = blocks_of(shape | {"layers": 1})
+        (block,) = blocks_of({**shape, "layers": 1})
         mtp = Mtp(modules=shape["modules"], block=block)
         own = MtpDrafter(mtp, target.hidden, target.vocab, precision, origin)
     else:

@@ -36,6 +36,8 @@ class Attention:
         Whether the layer reads another layer's keys and values: no projections and no cache of its own.
     input_multiple
         Width of the input over the model's width (EAGLE-3 concatenates two: 2).
+    output_class
+        Tensor class of the output projection, where a checkpoint stores it unlike the others.
     """
 
     heads: int
@@ -53,6 +55,7 @@ class Attention:
     shared_values: bool = False
     shared_cache: bool = False
     input_multiple: int = 1
+    output_class: str = "attention"
 
     @property
     def values(self) -> int:
@@ -81,7 +84,7 @@ class Attention:
         out = queries + self._kv_out(self.kv_heads_per_rank(tp))
         return (
             Linear("qkv projection", out, hidden * self.input_multiple, "attention"),
-            Linear("output projection", hidden, heads * self.values, "attention"),
+            Linear("output projection", hidden, heads * self.values, self.output_class),
         )
 
     def vector_parameters(self, hidden: int) -> float:
@@ -166,6 +169,8 @@ class Mla:
         Sparse attention's index; ``None`` for attention over the whole context.
     gate
         Whether a projection makes a gate over the heads' values.
+    output_class
+        Tensor class of the output projection, where a checkpoint stores it unlike the others.
     """
 
     heads: int
@@ -177,6 +182,7 @@ class Mla:
     qkv_bias: bool = False
     indexer: Indexer | None = None
     gate: bool = False
+    output_class: str = "attention"
 
     def linears(self, hidden: int, tp: int = 1) -> tuple[Linear, ...]:
         """Weight matrices of one layer on one rank; down-projections and index are on every rank."""
@@ -187,9 +193,13 @@ class Mla:
             Linear("q, kv down-projection", down, hidden, "attention"),
             Linear("q up-projection", q_dim, self.q_lora_rank or hidden, "attention"),
             Linear(
-                "kv up-projection", heads * (self.nope_dim + self.value_dim), self.kv_lora_rank, "attention"
+                "kv up-projection",
+                heads * (self.nope_dim + self.value_dim),
+                self.kv_lora_rank,
+                "attention",
+                over_cache=True,
             ),
-            Linear("output projection", hidden, heads * self.value_dim, "attention"),
+            Linear("output projection", hidden, heads * self.value_dim, self.output_class),
         ]
         if self.gate:
             matrices.append(Linear("output gate", heads * self.value_dim, hidden, "attention"))

@@ -130,8 +130,8 @@ def read_config(path: Path) -> dict[str, Any]:
     return config
 
 
-def modelopt_algorithm(path: Path) -> str | None:
-    """Return ``quant_algo`` of a ``hf_quant_config.json`` next to a config, where there is one.
+def modelopt_section(path: Path) -> dict[str, Any] | None:
+    """Return ``quantization`` of a ``hf_quant_config.json`` next to a config, where there is one.
 
     Parameters
     ----------
@@ -140,14 +140,15 @@ def modelopt_algorithm(path: Path) -> str | None:
 
     Returns
     -------
-    str or None
-        For example ``FP8`` or ``NVFP4``.
+    dict or None
+        ``quant_algo`` (for example ``FP8`` or ``NVFP4``), ``kv_cache_quant_algo``, ``exclude_modules``.
     """
     beside = config_path(path).with_name(MODELOPT_CONFIG)
     if not beside.is_file():
         return None
     section = read_config(beside).get("quantization")
-    algorithm = section.get("quant_algo") if isinstance(section, dict) else None
-    if algorithm is not None and not isinstance(algorithm, str):
-        raise ModelError(f"{beside}: quant_algo is {algorithm!r:.60}, but must be a text; correct the file")
-    return algorithm
+    if section is not None and not isinstance(section, dict):
+        raise ModelError(
+            f"{beside}: quantization is {section!r:.60}, but must be an object; correct the file"
+        )
+    return section

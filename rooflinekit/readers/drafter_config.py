@@ -1,182 +1,187 @@
-"""Drafter configs: which kind a ``config.json`` describes, and the shape that sets its cost.
+"""Drafter configs: the shape that sets a drafter's cost, and K by each format's own rule.
 
-A drafter's config often names the architecture of the target (``model_type: qwen3``); what tells it
-apart is the class in ``architectures``, ``draft_vocab_size`` or ``dflash_config``.
+K (drafted tokens): EAGLE-1, EAGLE-3 and MTP run any; DFlash and Domino draft a block less its known first
+position; DSpark drafts its whole block; Medusa drafts one token per head; P-EAGLE drafts what it was trained
+for. What a file of the speculators library proposes goes before its block.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from rooflinekit.errors import ModelError
-from rooflinekit.readers.hf_fields import Fields, head_shape
+from rooflinekit.readers.drafter_fields import LAYER_FIELDS, either, flattened, layer_shape, proposed_k
+from rooflinekit.readers.drafter_kinds import (
+    KINDS,
+    drafter_kind,
+    drafter_mark,
+    kind_as_drafter,
+    why_unreadable,
+)
+from rooflinekit.readers.hf_fields import Fields
 
-KINDS: tuple[str, ...] = ("eagle3", "dflash", "dspark")
-_MARKS: tuple[str, ...] = ("draft_vocab_size", "dflash_config", "speculators_model_type", "medusa_num_heads")
+__all__ = ["KINDS", "drafter_kind", "drafter_mark", "drafter_shape", "k_words", "kind_as_drafter", "shape_of"]
 
-
-def _architectures(config: Mapping[str, Any]) -> list[str]:
-    names = config.get("architectures")
-    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
-
-
-def drafter_kind(config: Mapping[str, Any]) -> str | None:
-    """Return which drafter a config describes.
-
-    Parameters
-    ----------
-    config
-        A config.json.
-
-    Returns
-    -------
-    str or None
-        ``"eagle3"``, ``"dflash"``, ``"dspark"``, or ``None`` for anything else.
-
-    Examples
-    --------
-    >>> drafter_kind({"architectures": ["DFlashDraftModel"]})
-    'dflash'
-    >>> drafter_kind({"architectures": ["LlamaForCausalLM"], "num_hidden_layers": 32}) is None
-    True
-    """
-    names = _architectures(config)
-    nested = config.get("dflash_config")
-    projector = nested.get("projector_type") if isinstance(nested, Mapping) else None
-    if projector == "dspark" or any(name.endswith(("DSparkDraftModel", "DSparkModel")) for name in names):
-        return "dspark"
-    if projector in (None, "dflash") and any(name.endswith("DFlashDraftModel") for name in names):
-        return "dflash"
-    if "LlamaForCausalLMEagle3" in names:
-        return "eagle3"
-    other = any(name.endswith("DraftModel") for name in names)
-    layers = config.get("num_hidden_layers")
-    one_layer = layers == 1 and not isinstance(layers, bool)
-    return "eagle3" if one_layer and config.get("draft_vocab_size") is not None and not other else None
+_EXPERTS = ("num_experts", "n_routed_experts", "num_local_experts")
+_TAPS = ("target_layer_ids", "aux_hidden_state_layer_ids", "dspark_target_layer_ids")
+_FUSED = ("eagle_aux_hidden_state_layer_ids", "aux_hidden_state_layer_ids")
 
 
-def drafter_mark(config: Mapping[str, Any]) -> str | None:
-    """Return what shows that a config is a drafter's, of a supported kind or not; else ``None``."""
-    for name in _architectures(config):
-        if (
-            name.endswith(("DraftModel", "DSparkModel"))
-            or "eagle" in name.lower()
-            or "medusa" in name.lower()
-        ):
-            return f"architecture {name}"
-    found = [key for key in _MARKS if config.get(key) is not None]
-    return f"field {found[0]}" if found else None
+def _proposal(fields: Fields) -> dict[str, int]:
+    proposed = proposed_k(fields)
+    return {"proposed_k": proposed} if proposed else {}
 
 
-def _open(config: Mapping[str, Any], kind: str, where: str) -> Fields:
-    fields = Fields(config, where)
-    found = drafter_kind(config)
-    if found != kind:
-        mark = drafter_mark(config)
-        other = found or (f"another drafter ({mark})" if mark else "a model that is no drafter")
-        fields.fail(f"this is the config of {other}, not of {kind}; supported drafters: {', '.join(KINDS)}")
-    if fields.has("kv_lora_rank"):
-        fields.fail(
-            "a drafter with latent attention (kv_lora_rank) is not supported yet;"
-            f" give `--drafter {kind}` to take the shape from the target"
-        )
-    return fields
+def _eagle(fields: Fields) -> dict[str, int]:
+    fields.require(LAYER_FIELDS)
+    return layer_shape(fields) | _proposal(fields)
 
 
-def _common(fields: Fields) -> dict[str, int]:
-    heads, kv_heads, head_dim = head_shape(fields)
-    return {
-        "hidden": fields.count("hidden_size"),
-        "intermediate": fields.count("intermediate_size"),
-        "heads": heads,
-        "kv_heads": kv_heads,
-        "head_dim": head_dim,
-        "layers": fields.count("num_hidden_layers"),
-    }
-
-
-_REQUIRED = ("hidden_size", "intermediate_size", "num_attention_heads", "num_hidden_layers", "vocab_size")
-
-
-def eagle3_shape(config: Mapping[str, Any], where: str = "EAGLE-3 config") -> dict[str, int]:
-    """Return the shape of an EAGLE-3 drafter.
-
-    Parameters
-    ----------
-    config
-        Its config.json.
-    where
-        The file, for messages.
-
-    Returns
-    -------
-    dict
-        ``hidden``, ``intermediate``, ``heads``, ``kv_heads``, ``head_dim``, ``layers``, ``draft_vocab`` (the
-        whole vocabulary where no ``draft_vocab_size`` is given) and ``target_hidden``.
-
-    Raises
-    ------
-    ModelError
-        If it is not such a config or a field cannot be.
-    """
-    fields = _open(config, "eagle3", where)
-    fields.require(_REQUIRED)
-    shape = _common(fields)
+def _eagle3(fields: Fields) -> dict[str, int]:
+    fields.require(LAYER_FIELDS)
+    shape = layer_shape(fields)
     vocab = fields.count("vocab_size")
     draft_vocab = fields.count_or("draft_vocab_size", vocab)
     if draft_vocab > vocab:
         fields.bad("draft_vocab_size", f"at most vocab_size {vocab}")
-    return shape | {
-        "draft_vocab": draft_vocab,
-        "target_hidden": fields.count_or("target_hidden_size", shape["hidden"]),
-    }
+    nested = fields.section("eagle_config") or Fields({}, fields.where)
+    taps = {len(part.indices(key, None)) for part in (nested, fields) for key in _FUSED if part.has(key)}
+    if len(taps) > 1 or 0 in taps:
+        fields.fail("the lists of the target's layers differ or are empty; correct the config.json")
+    target = fields.count_or("target_hidden_size", shape["hidden"])
+    fused = taps.pop() if taps else 3
+    norms = {"fusion_norms": fused * target} if fields.flag("fc_norm") else {}
+    return (
+        shape
+        | {"draft_vocab": draft_vocab, "target_hidden": target, "fused": fused}
+        | norms
+        | _proposal(fields)
+    )
 
 
-def _either(fields: Fields, nested: Fields, key: str, low: int) -> int:
-    """Read a field that writers put at the top or inside ``dflash_config``."""
-    values = {part.count(key, low) for part in (fields, nested) if part.has(key)}
-    if not values:
-        fields.require((key,))
-    if len(values) > 1:
-        fields.bad(key, f"the same as in dflash_config ({nested.count(key, low)})")
-    return values.pop()
+def _k_of_block(fields: Fields, parts: tuple[Fields, ...], kind: str) -> int:
+    """K by the format's own rule: a speculators file's proposal, else the block with or without its anchor."""
+    proposed = proposed_k(fields)
+    if proposed:
+        return proposed
+    native = kind == "dspark" and not fields.has("speculators_model_type")
+    whole = native or fields.flag("sample_from_anchor")
+    return either(parts, ("block_size", "dspark_block_size"), 1 if whole else 2) - (0 if whole else 1)
 
 
-def _block_shape(fields: Fields, nested: Fields, smallest_block: int) -> dict[str, int]:
-    shape = _common(fields)
+def _parts(fields: Fields) -> tuple[Fields, ...]:
+    return fields, fields.section("dflash_config") or Fields({}, fields.where)
+
+
+def _missing(parts: tuple[Fields, ...], kind: str) -> list[str]:
+    """Fields a block drafter needs and does not have, in the spelling and place of most files."""
+    wanted: dict[str, tuple[str, ...]] = {key: (key,) for key in LAYER_FIELDS}
+    if not proposed_k(parts[0]):
+        wanted["block_size"] = ("block_size", "dspark_block_size")
+    wanted["dflash_config.target_layer_ids"] = _TAPS
+    if kind == "dspark":
+        wanted["dflash_config.markov_rank"] = ("markov_rank", "dspark_markov_rank")
+    if kind == "domino":
+        wanted |= {f"dflash_config.{key}": (key,) for key in ("gru_hidden_dim", "emb_dim")}
+    return [name for name, keys in wanted.items() if not any(part.has(key) for part in parts for key in keys)]
+
+
+def _taps(fields: Fields, parts: tuple[Fields, ...]) -> int:
+    below = fields.count("num_target_layers") if fields.has("num_target_layers") else None
+    part, key = next((part, key) for part in parts for key in _TAPS if part.has(key))
+    taps = part.indices(key, below)
+    if not taps or len(set(taps)) < len(taps):
+        part.bad(key, "a list of different layers, one at least")
+    return len(taps)
+
+
+def _block(fields: Fields, kind: str) -> dict[str, int]:
+    parts = _parts(fields)
+    fields.require(_missing(parts, kind))
+    shape = layer_shape(fields)
     if fields.count_or("target_hidden_size", shape["hidden"]) != shape["hidden"]:
         fields.bad(
             "target_hidden_size", f"hidden_size {shape['hidden']} (other widths are not supported yet)"
         )
-    target_layers = fields.count("num_target_layers") if fields.has("num_target_layers") else None
-    taps = nested.indices("target_layer_ids", target_layers)
-    if not taps or len(set(taps)) < len(taps):
-        nested.bad("target_layer_ids", "a list of different layers, one at least")
+    vocab = fields.count("vocab_size")
+    draft = fields.count_or("draft_vocab_size", vocab)
+    k = _k_of_block(fields, parts, kind)
     return shape | {
-        "block_size": _either(fields, nested, "block_size", smallest_block),
-        "target_layers": len(taps),
-        "vocab": fields.count("vocab_size"),
+        "block_size": k if kind == "dspark" else k + 1,
+        "target_layers": _taps(fields, parts),
+        "vocab": vocab,
+        **({"draft_vocab": draft} if draft < vocab else {}),
     }
 
 
-def _sections(config: Mapping[str, Any], kind: str, where: str) -> tuple[Fields, Fields]:
-    fields = _open(config, kind, where)
-    nested = fields.section("dflash_config") or Fields({}, where)
-    missing = [key for key in _REQUIRED if not fields.has(key)]
-    missing += [key for key in ("block_size",) if not fields.has(key) and not nested.has(key)]
-    missing += [] if nested.has("target_layer_ids") else ["dflash_config.target_layer_ids"]
-    if kind == "dspark" and not fields.has("markov_rank") and not nested.has("markov_rank"):
-        missing.append("dflash_config.markov_rank")
-    fields.require(missing)
-    return fields, nested
+def _dflash(fields: Fields) -> dict[str, int]:
+    return _block(fields, "dflash")
 
 
-def dflash_shape(config: Mapping[str, Any], where: str = "DFlash config") -> dict[str, int]:
-    """Return the shape of a DFlash drafter.
+def _dspark(fields: Fields) -> dict[str, int]:
+    shape, parts = _block(fields, "dspark"), _parts(fields)
+    heads = {part.text("markov_head_type") for part in parts} - {None, "vanilla"}
+    if heads:
+        fields.fail(
+            f"markov_head_type {heads.pop()!r} is not supported; only 'vanilla' (a low-rank bigram) is"
+        )
+    return shape | {"markov_rank": either(parts, ("markov_rank", "dspark_markov_rank"), 1)}
+
+
+def _domino(fields: Fields) -> dict[str, int]:
+    shape, parts = _block(fields, "domino"), _parts(fields)
+    return shape | {
+        "gru_width": either(parts, ("gru_hidden_dim",), 1),
+        "correction_width": either(parts, ("emb_dim",), 1),
+    }
+
+
+def _medusa(fields: Fields) -> dict[str, int]:
+    heads = either((fields,), ("medusa_num_heads", "num_heads"), 1)
+    shape = {"heads": heads, "layers": 1}
+    for key in ("medusa_num_layers", "num_hidden_layers"):
+        if fields.has(key):
+            shape["layers"] = fields.count(key)
+            break
+    if fields.has("hidden_size"):
+        shape["hidden"] = fields.count("hidden_size")
+    for key in ("truncated_vocab_size", "vocab_size"):
+        if fields.has(key):
+            shape["vocab"] = fields.count(key)
+            break
+    return shape
+
+
+def _mtp(fields: Fields) -> dict[str, int]:
+    fields.require(LAYER_FIELDS)
+    modules = fields.count_or("num_nextn_predict_layers", 1)
+    experts = [fields.count(key) for key in _EXPERTS if fields.has(key)]
+    found = {"experts": experts[0]} if experts else {}
+    if experts:  # a mixture takes its layer from the target
+        return {"hidden": fields.count("hidden_size"), "modules": modules} | found | _proposal(fields)
+    return layer_shape(fields) | {"modules": modules} | _proposal(fields)
+
+
+_READERS: dict[str, Callable[[Fields], dict[str, int]]] = {
+    "eagle": _eagle,
+    "eagle3": _eagle3,
+    "peagle": _eagle3,
+    "dflash": _dflash,
+    "dspark": _dspark,
+    "domino": _domino,
+    "medusa": _medusa,
+    "mtp": _mtp,
+}
+
+
+def shape_of(kind: str, config: Mapping[str, Any], where: str) -> dict[str, int]:
+    """Return the shape of a drafter of a known kind.
 
     Parameters
     ----------
+    kind
+        One of :data:`KINDS`.
     config
         Its config.json.
     where
@@ -185,41 +190,18 @@ def dflash_shape(config: Mapping[str, Any], where: str = "DFlash config") -> dic
     Returns
     -------
     dict
-        ``hidden``, ``intermediate``, ``heads``, ``kv_heads``, ``head_dim``, ``layers``, ``block_size``
-        (K + 1: position 0 is the known token), ``target_layers`` (hidden states read) and ``vocab``.
+        Whole numbers above zero. Layers of all kinds but Medusa: ``hidden``, ``intermediate``, ``heads``,
+        ``kv_heads`` and ``head_dim`` (or the ranks of latent attention), ``layers``, ``window`` of
+        ``window_layers``. ``draft_vocab`` of an LM head of its own, ``fused`` or ``target_layers`` (hidden
+        states read), ``target_hidden``, ``block_size`` (K + 1 for DFlash and Domino, K for DSpark),
+        ``proposed_k``, and the sizes of the kind's head.
 
     Raises
     ------
     ModelError
-        If it is not such a config or a field cannot be.
+        A field is missing or cannot be.
     """
-    fields, nested = _sections(config, "dflash", where)
-    return _block_shape(fields, nested, smallest_block=2)
-
-
-def dspark_shape(config: Mapping[str, Any], where: str = "DSpark config") -> dict[str, int]:
-    """Return the shape of a DSpark drafter.
-
-    Parameters
-    ----------
-    config
-        Its config.json.
-    where
-        The file, for messages.
-
-    Returns
-    -------
-    dict
-        The keys of :func:`dflash_shape` (here ``block_size`` is K) and ``markov_rank``.
-
-    Raises
-    ------
-    ModelError
-        If it is not such a config or a field cannot be.
-    """
-    fields, nested = _sections(config, "dspark", where)
-    rank = _either(fields, nested, "markov_rank", 1)
-    return _block_shape(fields, nested, smallest_block=1) | {"markov_rank": rank}
+    return _READERS[kind](flattened(config, where))
 
 
 def drafter_shape(config: Mapping[str, Any], where: str) -> tuple[str, dict[str, int]]:
@@ -228,27 +210,37 @@ def drafter_shape(config: Mapping[str, Any], where: str) -> tuple[str, dict[str,
     Parameters
     ----------
     config
-        Its config.json.
+        Its config.json; a one-layer model without marks is EAGLE-1.
     where
         The file, for messages.
-
-    Returns
-    -------
-    tuple
-        Kind and shape.
 
     Raises
     ------
     ModelError
         If it is none of the supported drafters.
     """
-    kind = drafter_kind(config)
-    if kind == "eagle3":
-        return kind, eagle3_shape(config, where)
-    if kind == "dflash":
-        return kind, dflash_shape(config, where)
-    if kind == "dspark":
-        return kind, dspark_shape(config, where)
-    mark = drafter_mark(config)
+    kind = kind_as_drafter(config)
+    if kind is not None:
+        return kind, shape_of(kind, config, where)
+    mark, why = drafter_mark(config), why_unreadable(config)
     what = f"a drafter that is not supported ({mark})" if mark else "not a drafter's config"
-    raise ModelError(f"{where}: this is {what}; supported drafters: {', '.join(KINDS)}")
+    reason = f", because {why}" if why else ""
+    raise ModelError(f"{where}: this is {what}{reason}; supported drafters: {', '.join(KINDS)}")
+
+
+def k_words(kind: str, shape: Mapping[str, int]) -> str:
+    """Say which K a drafter drafts, for people.
+
+    Examples
+    --------
+    >>> k_words("dflash", {"block_size": 16}), k_words("eagle3", {"proposed_k": 3})
+    ('K up to 15', 'any K, 3 proposed')
+    """
+    if kind in ("dflash", "domino", "dspark"):
+        return f"K up to {shape['block_size'] - (0 if kind == 'dspark' else 1)}"
+    if kind == "medusa":
+        return f"K up to {shape['heads']} (count the heads in the weights: published configs say 2, weights hold 5)"
+    proposed = shape.get("proposed_k")
+    if kind == "peagle" and proposed:
+        return f"K up to {proposed}"
+    return f"any K, {proposed} proposed" if proposed else "any K"

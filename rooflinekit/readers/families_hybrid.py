@@ -6,14 +6,16 @@ one for its outer type (``qwen3_5``), used where the inner part names none. A bu
 model's fields; ``architectures``, ``tie_word_embeddings``, ``quantization_config`` and the dtype of the
 outer level are already in them. It returns a list of blocks, one a layer, or a ``Shape``.
 
-Families whose attention chooses what it reads are in ``families_sparse``; their table is joined here.
+Families whose attention chooses what it reads are in ``families_sparse``, Kimi Linear and K3 in
+``families_kimi``; their tables are joined here.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from rooflinekit.llm import Attention, Block, GatedDelta, Mamba2, Mla, Mlp, Moe, Mtp
+from rooflinekit.llm import Attention, Block, GatedDelta, Mamba2, Mlp, Moe, Mtp
+from rooflinekit.readers.families_kimi import KIMI_FAMILIES
 from rooflinekit.readers.families_sparse import SPARSE_FAMILIES
 from rooflinekit.readers.family import (
     COMMON,
@@ -22,10 +24,8 @@ from rooflinekit.readers.family import (
     Layers,
     Shape,
     dense,
-    first_dense,
     gqa,
     layer_kinds,
-    mla,
     moe,
     mtp_modules,
     window_of,
@@ -216,55 +216,6 @@ def _mimo(fields: Fields) -> Layers:
     return [Block(1, kinds[kind], ffns[mixed]) for kind, mixed in zip(pattern, sparse, strict=True)]
 
 
-def _kimi_delta(fields: Fields, linear: Fields) -> GatedDelta:
-    """Kimi Delta Attention: a decay per channel, made through the rank of one head."""
-    heads, dim = linear.count("num_heads"), linear.count("head_dim")
-    return GatedDelta(
-        key_heads=heads,
-        value_heads=heads,
-        key_dim=dim,
-        value_dim=dim,
-        conv_kernel=linear.count("short_conv_kernel_size"),
-        decay_rank=dim,
-        gate_rank=0 if linear.flag("use_full_rank_gate") else dim,
-    )
-
-
-def _kimi_mixers(fields: Fields) -> list[GatedDelta | Mla]:
-    """The mixer of each layer; the config counts layers from 1."""
-    linear = fields.section("linear_attn_config") or fields
-    layers = fields.count("num_hidden_layers")
-    full, delta = (set(linear.indices(key, layers + 1)) for key in ("full_attn_layers", "kda_layers"))
-    if full & delta or full | delta != set(range(1, layers + 1)):
-        linear.bad("kda_layers", f"the layers from 1 to {layers} that full_attn_layers leaves")
-    attention = replace(mla(fields), gate=fields.flag("mla_use_output_gate"))
-    recurrent = _kimi_delta(fields, linear)
-    return [recurrent if layer in delta else attention for layer in range(1, layers + 1)]
-
-
-def _kimi(fields: Fields) -> Shape:
-    """Kimi Linear and K3: delta attention with latent attention every fourth layer.
-
-    K3 adds attention over the outputs of earlier blocks of layers (a norm and a query, both of the model's
-    width, before each part and before the last norm), which is counted and not charged: its reads are
-    activations. Its routed experts see a latent that has a norm.
-    """
-    hidden, first = fields.count("hidden_size"), first_dense(fields, 1)
-    latent = fields.count_or("routed_expert_hidden_size", 0)
-    residual = 2 * hidden if fields.has("attn_res_block_size") else 0
-    shared = fields.count_or("num_shared_experts", 0, low=0)
-    experts = moe(fields, "num_experts", "moe_intermediate_size", shared, top_k_key="num_experts_per_token")
-    experts = replace(experts, expert_input=latent)
-    norm = latent if fields.flag("latent_moe_use_norm") else 0
-    every, mlp = fields.count_or("moe_layer_freq", 1), dense(fields)
-    blocks = []
-    for layer, mixer in enumerate(_kimi_mixers(fields)):
-        sparse = layer >= first and layer % every == 0
-        extra = 2 * residual + (norm if sparse else 0)
-        blocks.append(Block(1, mixer, experts if sparse else mlp, extra=extra))
-    return Shape(blocks=blocks, extra=residual)
-
-
 _DELTA = tuple(
     f"linear_{name}" for name in ("num_key_heads", "num_value_heads", "key_head_dim", "value_head_dim")
 )
@@ -276,12 +227,8 @@ _MIMO = (
     *("swa_num_attention_heads", "swa_num_key_value_heads", "swa_head_dim", "swa_v_head_dim"),
     *("moe_layer_freq", "n_routed_experts", "num_experts_per_tok", "moe_intermediate_size"),
 )
-_KIMI_MLA = ("kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
-_KIMI_MOE = ("num_experts", "num_experts_per_token", "moe_intermediate_size")
-_KIMI = (*DENSE, *_KIMI_MLA, "linear_attn_config", *_KIMI_MOE)
 _QWEN3_5 = ("Qwen3_5ForConditionalGeneration", "Qwen3_5ForCausalLM")
 _QWEN3_5_MOE = ("Qwen3_5MoeForConditionalGeneration", "Qwen3_5MoeForCausalLM")
-_KIMI_CLASSES = ("KimiK3ForConditionalGeneration", "KimiLinearForCausalLM")
 
 HYBRID_FAMILIES: dict[str, Family] = {
     "qwen3_next": Family("Qwen3NextForCausalLM", _qwen3_next, _QWEN_MOE),
@@ -291,8 +238,7 @@ HYBRID_FAMILIES: dict[str, Family] = {
     "qwen3_5_moe_text": Family(_QWEN3_5_MOE, _qwen3_5_moe, _QWEN_MOE),
     "nemotron_h": Family("NemotronHForCausalLM", _nemotron, COMMON),
     "mimo_v2_flash": Family("MiMoV2FlashForCausalLM", _mimo, _MIMO),
-    "kimi_k3": Family(_KIMI_CLASSES, _kimi, _KIMI),
-    "kimi_linear": Family(_KIMI_CLASSES, _kimi, _KIMI),
+    **KIMI_FAMILIES,
     **SPARSE_FAMILIES,
 }
 """Families by ``model_type``."""

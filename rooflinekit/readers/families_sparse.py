@@ -13,6 +13,7 @@ from rooflinekit.readers.family import (
     COMMON,
     DENSE,
     Family,
+    Layers,
     Shape,
     dense,
     first_dense,
@@ -134,7 +135,7 @@ def _deepseek_v4(fields: Fields) -> Shape:
     )
 
 
-def _minimax_index(fields: Fields, sparse: Fields) -> Indexer:
+def _minimax_index(sparse: Fields) -> Indexer:
     """An index of blocks: no weights per head, positions of all chosen blocks."""
     return Indexer(
         heads=sparse.count("sparse_num_index_heads"),
@@ -151,8 +152,11 @@ def _marks(fields: Fields, key: str, layers: int) -> tuple[int, ...]:
     return marks
 
 
-def _minimax_m3(fields: Fields) -> Shape:
-    """Grouped-query attention, from the fourth layer on over blocks that an index chose; experts there too."""
+def _minimax_m3(fields: Fields) -> Layers:
+    """Grouped-query attention, from the fourth layer on over blocks that an index chose; experts there too.
+
+    The config counts draft modules, but does not say they are used, and publishes no weights of them.
+    """
     layers = fields.count("num_hidden_layers")
     attention: Attention = gqa(fields, qk_norm=fields.flag("use_qk_norm", default=True), default_head_dim=128)
     attention = replace(attention, gate=fields.flag("attention_output_gate"))
@@ -161,17 +165,16 @@ def _minimax_m3(fields: Fields) -> Shape:
         indexed: Attention | BlockSparse = attention
         chosen: tuple[int, ...] = (0,) * layers
     else:
-        indexed = BlockSparse(attention=attention, indexer=_minimax_index(fields, sparse))
+        indexed = BlockSparse(attention=attention, indexer=_minimax_index(sparse))
         chosen = _marks(sparse, "sparse_attention_freq", layers)
     experts = moe(fields, "num_local_experts", "moe_intermediate_size")
     shared = fields.count_or("n_shared_experts", 1, low=0) * fields.count("shared_intermediate_size")
     experts = replace(experts, shared_intermediate=shared)
     mlp, mixed = dense(fields, "dense_intermediate_size"), _marks(fields, "moe_layer_freq", layers)
-    blocks = [
+    return [
         Block(1, indexed if index else attention, experts if routed else mlp)
         for index, routed in zip(chosen, mixed, strict=True)
     ]
-    return Shape(blocks=blocks, mtp=mtp_modules(fields, blocks[-1], "num_mtp_modules"))
 
 
 _INDEX = ("index_n_heads", "index_head_dim", "index_topk")

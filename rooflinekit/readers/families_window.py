@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from rooflinekit.llm import Attention, Block, Mlp, Moe, Mtp
 from rooflinekit.readers.family import (
-    COMMON,
     DENSE,
     Family,
     Layers,
@@ -90,8 +89,7 @@ def _gemma4_ffn(fields: Fields, *, wide: bool) -> tuple[Mlp | Moe, float]:
 
 
 def _gemma4(fields: Fields) -> Shape:
-    layers, hidden = fields.count("num_hidden_layers"), fields.count("hidden_size")
-    bias = fields.flag("attention_bias")
+    layers, bias = fields.count("num_hidden_layers"), fields.flag("attention_bias")
     local = gqa(fields, window=window_of(fields), qkv_bias=bias, out_bias=bias, qk_norm=True)
     full = _gemma4_full(fields, local)
     sharing = fields.count_or("num_kv_shared_layers", 0, low=0)

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from rooflinekit.errors import ModelError
-from rooflinekit.llm import Block, Llm
-from rooflinekit.readers.config_file import CONFIG, config_path, modelopt_algorithm, read_config
+from rooflinekit.llm import Attention, Block, Llm, Mla, Moe
+from rooflinekit.readers.config_file import CONFIG, config_path, modelopt_section, read_config
 from rooflinekit.readers.drafter_config import KINDS, drafter_kind, drafter_mark
 from rooflinekit.readers.family import Family, Shape
 from rooflinekit.readers.hf_fields import Fields, language_part, shown
-from rooflinekit.readers.quantization import stored_formats
+from rooflinekit.readers.quant_modules import OUTPUT
+from rooflinekit.readers.quantization import Stored, stored_formats
 from rooflinekit.readers.registry import FAMILIES, find_family
 
 __all__ = ["FAMILIES", "llm_from_config", "load_llm", "read_config"]
@@ -39,9 +40,52 @@ def _merge(layers: Iterable[Block]) -> tuple[Block, ...]:
     return tuple(replace(group[0], count=sum(layer.count for layer in group)) for group in groups)
 
 
+def _stored_apart(block: Block, stored: Stored) -> Block:
+    """Mark the output projection where it has a format of its own."""
+    mixer = block.mixer
+    if OUTPUT in stored.classes and isinstance(mixer, Attention | Mla):
+        return replace(block, mixer=replace(mixer, output_class=OUTPUT))
+    return block
+
+
+def _held(blocks: Iterable[Block], hidden: int) -> set[str]:
+    """Tensor classes of a model."""
+    classes = {"head", "embedding", "vectors"}
+    for block in blocks:
+        classes |= {linear.tensor_class for linear in block.linears(hidden)}
+        classes |= {"experts"} if isinstance(block.ffn, Moe) else set()
+    return classes
+
+
 def _tied(fields: Fields, family: Family, shape: Shape) -> bool:
     said = fields.flag("tie_word_embeddings", default=family.tied)
     return said if shape.tied is None else shape.tied
+
+
+def _assembled(fields: Fields, family: Family, name: str) -> Llm:
+    """Build the layers, read the formats, and put both together."""
+    built = family.build(fields)
+    shape = built if isinstance(built, Shape) else Shape(blocks=built)
+    stored = stored_formats(fields)
+    mtp, hidden = shape.mtp, fields.count("hidden_size")
+    blocks = tuple(_stored_apart(block, stored) for block in _merge(shape.blocks))
+    held = _held(blocks, hidden)
+    return Llm(
+        name=name,
+        hidden=hidden,
+        vocab=fields.count("vocab_size"),
+        blocks=blocks,
+        tied=_tied(fields, family, shape),
+        dtype=stored.main,
+        formats={key: one for key, one in {**shape.formats, **stored.classes}.items() if key in held},
+        kv_dtype=stored.kv,
+        max_context=fields.count_or("max_position_embeddings", 0),
+        encoder=_merge(shape.encoder),
+        head_bias=shape.head_bias,
+        extra=shape.extra,
+        final_norm_bias=shape.final_norm_bias,
+        mtp=replace(mtp, format=mtp.format or stored.mtp) if mtp is not None else None,
+    )
 
 
 def llm_from_config(config: Mapping[str, Any], name: str, where: str | None = None) -> Llm:
@@ -75,26 +119,7 @@ def llm_from_config(config: Mapping[str, Any], name: str, where: str | None = No
     family = find_family(outer, fields)
     fields = fields.renamed(family.aliases).filled(family.defaults)
     fields.require(family.required, family.nullable)
-    built = family.build(fields)
-    shape = built if isinstance(built, Shape) else Shape(blocks=built)
-    stored = stored_formats(fields)
-    mtp = shape.mtp
-    return Llm(
-        name=name,
-        hidden=fields.count("hidden_size"),
-        vocab=fields.count("vocab_size"),
-        blocks=_merge(shape.blocks),
-        tied=_tied(fields, family, shape),
-        dtype=stored.main,
-        formats={**shape.formats, **stored.classes},
-        kv_dtype=stored.kv,
-        max_context=fields.count_or("max_position_embeddings", 0),
-        encoder=_merge(shape.encoder),
-        head_bias=shape.head_bias,
-        extra=shape.extra,
-        final_norm_bias=shape.final_norm_bias,
-        mtp=replace(mtp, format=mtp.format or stored.mtp) if mtp is not None else None,
-    )
+    return _assembled(fields, family, name)
 
 
 def load_llm(path: Path) -> Llm:
@@ -117,8 +142,8 @@ def load_llm(path: Path) -> Llm:
     """
     file = config_path(Path(path))
     config = read_config(file)
-    algorithm = modelopt_algorithm(file)
-    if algorithm is not None and config.get("quantization_config") is None:
-        config["quantization_config"] = {"quant_method": "modelopt", "quant_algo": algorithm}
+    beside = modelopt_section(file)
+    if beside is not None and config.get("quantization_config") is None:
+        config["quantization_config"] = {**beside, "quant_method": "modelopt"}
     name = file.resolve().parent.name if file.name == CONFIG else file.stem
     return llm_from_config(config, name or file.stem, str(file))

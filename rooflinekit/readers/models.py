@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rooflinekit.errors import ModelError, nearest
 from rooflinekit.readers.config_file import CONFIG, read_config
 from rooflinekit.readers.hf_config import llm_from_config, load_llm
+from rooflinekit.readers.sanity import warnings
 
 if TYPE_CHECKING:
     from rooflinekit.llm import Llm
@@ -29,6 +30,27 @@ def _exists(path: Path) -> bool:
         return path.exists()
     except (OSError, ValueError):
         return False
+
+
+def _locate(name_or_path: str) -> tuple[Path, bool]:
+    """File of a model, and whether it is a preset's."""
+    path = Path(name_or_path)
+    exists = name_or_path.strip() != "" and _exists(path)
+    known = name_or_path.lower() in model_names()
+    if exists and (not known or not path.is_dir() or _exists(path / CONFIG)):
+        return path, False
+    if known:
+        return _PRESETS / f"{name_or_path.lower()}.json", True
+    if _is_path(name_or_path):
+        last = name_or_path.rstrip("/").rpartition("/")[2]
+        raise ModelError(
+            f"model config {name_or_path} does not exist ({nearest(last, model_names())}); nothing is"
+            " downloaded, so give a config.json on this machine or a name of `rooflinekit models list`"
+        )
+    raise ModelError(
+        f"model {name_or_path!r} is unknown ({nearest(name_or_path, model_names())}); see `rooflinekit models"
+        " list`, or give a config.json"
+    )
 
 
 def find_llm(name_or_path: str) -> Llm:
@@ -55,21 +77,19 @@ def find_llm(name_or_path: str) -> Llm:
     >>> find_llm("llama-3.1-8b").layers
     32
     """
-    path = Path(name_or_path)
-    exists = name_or_path.strip() != "" and _exists(path)
-    preset = _PRESETS / f"{name_or_path.lower()}.json"
-    known = name_or_path.lower() in model_names()
-    if exists and (not known or not path.is_dir() or _exists(path / CONFIG)):
-        return load_llm(path)
-    if known:
-        return llm_from_config(read_config(preset), name_or_path.lower(), str(preset))
-    if _is_path(name_or_path):
-        last = name_or_path.rstrip("/").rpartition("/")[2]
-        raise ModelError(
-            f"model config {name_or_path} does not exist ({nearest(last, model_names())}); nothing is"
-            " downloaded, so give a config.json on this machine or a name of `rooflinekit models list`"
-        )
-    raise ModelError(
-        f"model {name_or_path!r} is unknown ({nearest(name_or_path, model_names())}); see `rooflinekit models"
-        " list`, or give a config.json"
-    )
+    path, preset = _locate(name_or_path)
+    if preset:
+        return llm_from_config(read_config(path), name_or_path.lower(), str(path))
+    return load_llm(path)
+
+
+def find_warnings(name_or_path: str) -> tuple[str, ...]:
+    """Return what is doubtful about a model that can be read (see ``readers.sanity``).
+
+    Examples
+    --------
+    >>> find_warnings("llama-3.1-8b")
+    ()
+    """
+    llm, (path, _) = find_llm(name_or_path), _locate(name_or_path)
+    return warnings(read_config(path), llm, llm.name)

@@ -9,7 +9,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from rooflinekit.errors import DeviceError, RooflineError  # noqa: E402
-from rooflinekit.measurement import load, without_drift  # noqa: E402
+from rooflinekit.measurement import without_drift  # noqa: E402
+from rooflinekit.measurement_file import load
 from rooflinekit.microbench import open_device, plan, run_suite  # noqa: E402
 from rooflinekit.microbench.probes.attention import AttentionSweep  # noqa: E402
 from rooflinekit.microbench.probes.compute import compute_sweep  # noqa: E402

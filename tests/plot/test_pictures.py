@@ -17,7 +17,8 @@ from rooflinekit.app import recommend
 from rooflinekit.cli import run
 from rooflinekit.drafting_options import make_drafter
 from rooflinekit.errors import RooflineError
-from rooflinekit.measurement import Measurement, Run, to_line
+from rooflinekit.measurement import Measurement, Run
+from rooflinekit.measurement_file import to_line
 from rooflinekit.plot.batch import BatchCurve, batch_curve, batches_up_to, largest_batch, speedups_by_batch
 from rooflinekit.plot.labels import Label, place, spread
 from rooflinekit.plot.points import fitted_roof, points_of

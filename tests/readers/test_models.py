@@ -34,7 +34,9 @@ def test_parameter_counts_are_exact(row):
 
 
 def test_every_preset_has_a_counted_value():
-    assert {row["model"] for row in ROWS} == set(model_names())
+    with COUNTS.with_name("parameter_counts_hybrid.csv").open(encoding="utf-8", newline="") as file:
+        hybrids = {row["model"] for row in csv.DictReader(file)}
+    assert {row["model"] for row in ROWS} == set(model_names()) - hybrids
 
 
 @pytest.mark.parametrize("name", model_names())
