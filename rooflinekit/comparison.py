@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rooflinekit.acceptance import Acceptance
-from rooflinekit.curve import allowed_k, curve_of, rounds_by_k
+from rooflinekit.capacity import remedy
+from rooflinekit.curve import allowed_k, curve_of, plan_at, rounds_by_k
 from rooflinekit.drafters.base import Drafter
 from rooflinekit.hardware import Hardware
-from rooflinekit.prediction import breakdown, remedy
+from rooflinekit.prediction import breakdown
 from rooflinekit.target import Target
 from rooflinekit.transformer import Load
 from rooflinekit.work import Machine, Pass, Real
@@ -61,47 +62,52 @@ def compare_drafters(
 
     What does not fit into memory is shown all the same, and says so.
     """
-    rows = []
-    batch, context = float(load.batch), float(load.context)
-    for drafter in drafters:
-        top = allowed_k(drafter, acceptance, max_k)
-        rounds = rounds_by_k(machine, target, drafter, acceptance, load, top)
-        curve = curve_of(rounds)
-        best = max(curve, key=lambda point: point.speedup)
-        plan = drafter.plan(
-            k=float(best.k),
-            batch=load.batch,
-            context=load.context,
-            refresh=best.acceptance_length,
-            tp=target.tp,
-        )
-        lines = breakdown(plan[0].works, machine)
+    name = calibration
+    return tuple(
+        _compared(machine, target, hardware, drafter, acceptance, load, max_k=max_k, calibration=name)
+        for drafter in drafters
+    )
 
-        def extra(tp: int, one: Drafter = drafter, k: int = top) -> float:
-            return float(one.memory_bytes(batch=batch, context=context + k + 1, tp=tp))
 
-        missing = remedy(target, hardware, batch, context + top + 1, extra)
-        draft = tuple(point.draft_s for point in curve)
-        rows.append(
-            Comparison(
-                model=target.llm.name,
-                hardware=hardware.name,
-                calibration=calibration,
-                acceptance=acceptance.label,
-                fits=not missing,
-                remedy=missing,
-                drafter=drafter.name,
-                title=drafter.title,
-                serial_passes=drafter.serial_passes,
-                bytes_per_round=float(plan_bytes(plan)),
-                draft_s=draft,
-                slope_s=(draft[-1] - draft[0]) / (top - 1) if top > 1 else 0.0,
-                bound=max(lines, key=lambda line: line.time_s).bound,
-                k=best.k,
-                acceptance_length=best.acceptance_length,
-                speedup=best.speedup,
-                break_even_acceptance_length=best.round_cost,
-                verify_ratio=best.verify_s / best.decode_s,
-            )
-        )
-    return tuple(rows)
+def _compared(
+    machine: Machine,
+    target: Target,
+    hardware: Hardware,
+    drafter: Drafter,
+    acceptance: Acceptance,
+    load: Load,
+    *,
+    max_k: int,
+    calibration: str,
+) -> Comparison:
+    top = allowed_k(drafter, acceptance, max_k)
+    curve = curve_of(rounds_by_k(machine, target, drafter, acceptance, load, top))
+    best = max(curve, key=lambda point: point.speedup)
+    plan = plan_at(drafter, target, load, best)
+    draft = tuple(point.draft_s for point in curve)
+    context = float(load.context) + top + 1
+
+    def extra(tp: int) -> float:
+        return float(drafter.memory_bytes(batch=load.batch, context=context, tp=tp))
+
+    missing = remedy(target, hardware, float(load.batch), context, extra)
+    return Comparison(
+        model=target.llm.name,
+        hardware=hardware.name,
+        calibration=calibration,
+        acceptance=acceptance.label,
+        fits=not missing,
+        remedy=missing,
+        drafter=drafter.name,
+        title=drafter.title,
+        serial_passes=drafter.serial_passes,
+        bytes_per_round=float(plan_bytes(plan)),
+        draft_s=draft,
+        slope_s=(draft[-1] - draft[0]) / (top - 1) if top > 1 else 0.0,
+        bound=max(breakdown(plan[0].works, machine), key=lambda line: line.time_s).bound,
+        k=best.k,
+        acceptance_length=best.acceptance_length,
+        speedup=best.speedup,
+        break_even_acceptance_length=best.round_cost,
+        verify_ratio=best.verify_s / best.decode_s,
+    )

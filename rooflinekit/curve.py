@@ -12,7 +12,7 @@ from rooflinekit.prediction import breakdown
 from rooflinekit.speculation import Round, speculate
 from rooflinekit.target import Target
 from rooflinekit.transformer import Load, forward_pass
-from rooflinekit.work import Machine
+from rooflinekit.work import Machine, Pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +49,17 @@ def rounds_by_k(
     """Rounds for K = 1 .. top as arrays of one axis."""
     ks = np.arange(1.0, top + 1.0)
     return speculate(machine, target, drafter, acceptance, batch=load.batch, context=load.context, k=ks)
+
+
+def plan_at(drafter: Drafter, target: Target, load: Load, point: CurvePoint) -> tuple[Pass, ...]:
+    """The drafter's passes of a round at one point of the curve."""
+    return drafter.plan(
+        k=float(point.k),
+        batch=load.batch,
+        context=load.context,
+        refresh=point.acceptance_length,
+        tp=target.tp,
+    )
 
 
 def curve_of(rounds: Round) -> tuple[CurvePoint, ...]:

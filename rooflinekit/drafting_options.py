@@ -13,11 +13,14 @@ from rooflinekit.acceptance import Acceptance, Constant, Survival, from_histogra
 from rooflinekit.drafters import BUILDERS, CARRIED, SHAPE_BUILDERS, Drafter
 from rooflinekit.drafters.small_lm import SmallLm
 from rooflinekit.errors import AcceptanceError, ModelError, nearest
+from rooflinekit.llm import Llm
 from rooflinekit.precision import Precision, precision, with_kv
 from rooflinekit.readers.models import find_llm
 from rooflinekit.resolve import number
 from rooflinekit.target import Target
 
+PADDING = 0.02
+"""Vocabularies of one family differ by this much where checkpoints pad them."""
 LARGEST = 1e15
 """Counts from here on are no counts of rounds (floats no longer tell neighbours apart)."""
 
@@ -38,7 +41,7 @@ def make_drafter(spec: str | Drafter, target: Target, dtype: str = "auto") -> Dr
             raise ModelError(
                 "small-lm needs a model; write --drafter small-lm:llama-3.2-1b, or give its config.json"
             )
-        return SmallLm(find_llm(argument), _numbers(target, dtype))
+        return _small_lm(find_llm(argument), target, _numbers(target, dtype))
     if spec in CARRIED:
         return CARRIED[spec](target.llm, _numbers(target, dtype, carried=True))
     if spec in BUILDERS:
@@ -57,7 +60,21 @@ def _numbers(target: Target, dtype: str, *, carried: bool = False) -> Precision:
     if carried:
         own = target.llm.mtp.format if target.llm.mtp is not None else ""
         return with_kv(precision(own), numbers.kv_bits) if own else numbers
-    return numbers if numbers.is_sixteen_bit else precision("bf16")
+    return numbers if numbers.is_sixteen_bit else precision(numbers.of("vectors").compute)
+
+
+def _check_vocabulary(vocab: int, target: Target, what: str) -> None:
+    """Refuse a drafter of another tokenizer; sizes that differ by padding alone are let through."""
+    if abs(vocab - target.llm.vocab) > PADDING * target.llm.vocab:
+        raise ModelError(
+            f"{what} has a vocabulary of {vocab} tokens, {target.llm.name} of {target.llm.vocab}: they do not share a "
+            "tokenizer; choose a drafter of the target's family"
+        )
+
+
+def _small_lm(llm: Llm, target: Target, numbers: Precision) -> SmallLm:
+    _check_vocabulary(llm.vocab, target, llm.name)
+    return SmallLm(llm, numbers)
 
 
 def _drafter_from_file(path: Path, target: Target, numbers: Precision) -> Drafter:
@@ -67,7 +84,7 @@ def _drafter_from_file(path: Path, target: Target, numbers: Precision) -> Drafte
 
     config = read_config(path)
     if kind_as_drafter(config) is None and drafter_mark(config) is None:
-        return SmallLm(load_llm(path), numbers)
+        return _small_lm(load_llm(path), target, numbers)
     kind, shape = drafter_shape(config, str(path))
     hidden = shape.get("target_hidden") or shape.get("hidden", target.llm.hidden)
     if hidden != target.llm.hidden:
@@ -76,6 +93,7 @@ def _drafter_from_file(path: Path, target: Target, numbers: Precision) -> Drafte
             f"{path}: this {kind} drafter is for a target of width {hidden}, {target.llm.name} has width "
             f"{target.llm.hidden}; choose the drafter trained for this target{whole}"
         )
+    _check_vocabulary(shape.get("vocab") or target.llm.vocab, target, str(path))
     return SHAPE_BUILDERS[kind](shape, target.llm, numbers, f"from {path.name}")
 
 
@@ -93,16 +111,29 @@ def make_acceptance(
     AcceptanceError
         None or several were given, or the numbers are impossible.
     """
-    given = [
-        name
-        for name, value in (
-            ("--alpha", alpha),
-            ("--acceptance-length", acceptance_length),
-            ("--survival", survival),
-            ("--acceptance", file),
-        )
-        if value is not None
-    ]
+    _check_given(alpha, acceptance_length, measured_k, survival, file)
+    if alpha is not None:
+        if not math.isfinite(alpha):
+            raise AcceptanceError(f"acceptance rate {alpha} is not in 0..1; give a probability such as 0.8")
+        return Constant(float(alpha))
+    if acceptance_length is not None and measured_k is not None:
+        return from_length(acceptance_length, int(number(measured_k, "--measured-k", 1, 1000)))
+    if survival is not None:
+        return Survival(_survival_values(survival))
+    return read_acceptance(Path(str(file)))
+
+
+def _check_given(
+    alpha: float | None,
+    acceptance_length: float | None,
+    measured_k: int | None,
+    survival: str | Sequence[float] | None,
+    file: str | Path | None,
+) -> None:
+    """Refuse none, several, or half a description."""
+    names = ("--alpha", "--acceptance-length", "--survival", "--acceptance")
+    values = (alpha, acceptance_length, survival, file)
+    given = [name for name, value in zip(names, values, strict=True) if value is not None]
     if len(given) != 1:
         said = "none was given" if not given else " and ".join(given) + " were given"
         raise AcceptanceError(
@@ -113,28 +144,19 @@ def make_acceptance(
         raise AcceptanceError(
             f"--measured-k {measured_k} belongs to --acceptance-length; leave it out or add the length"
         )
-    if alpha is not None:
-        if not math.isfinite(alpha):
-            raise AcceptanceError(f"acceptance rate {alpha} is not in 0..1; give a probability such as 0.8")
-        return Constant(float(alpha))
-    if acceptance_length is not None:
-        if measured_k is None:
-            raise AcceptanceError(
-                f"acceptance length {acceptance_length:g} says nothing without the K it was measured with; "
-                "add --measured-k"
-            )
-        return from_length(acceptance_length, int(number(measured_k, "--measured-k", 1, 1000)))
-    if survival is not None:
-        return Survival(_survival_values(survival))
-    return read_acceptance(Path(str(file)))
+    if acceptance_length is not None and measured_k is None:
+        raise AcceptanceError(
+            f"acceptance length {acceptance_length:g} says nothing without the K it was measured with; "
+            "add --measured-k"
+        )
 
 
 def _survival_values(survival: str | Sequence[float]) -> tuple[float, ...]:
     if not isinstance(survival, str):
-        return tuple(float(value) for value in survival)
+        survival = list(survival)
     try:
-        return tuple(float(part) for part in survival.split(","))
-    except ValueError as error:
+        return tuple(float(part) for part in (survival.split(",") if isinstance(survival, str) else survival))
+    except (TypeError, ValueError) as error:
         raise AcceptanceError(
             f"survival {survival!r} is not a list of numbers; write --survival 0.8,0.6,0.45"
         ) from error

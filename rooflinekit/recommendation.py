@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rooflinekit.acceptance import Acceptance, Survival
 from rooflinekit.calibration import Calibration
-from rooflinekit.curve import CurvePoint, Loss, allowed_k, curve_of, loss_account, rounds_by_k
+from rooflinekit.capacity import memory_bytes, remedy
+from rooflinekit.curve import CurvePoint, Loss, allowed_k, curve_of, loss_account, plan_at, rounds_by_k
 from rooflinekit.drafters.base import Drafter
 from rooflinekit.engines import flags
 from rooflinekit.errors import AcceptanceError, CapacityError
 from rooflinekit.hardware import Hardware
-from rooflinekit.prediction import evidence_of, expected_error, memory_bytes, remedy
+from rooflinekit.prediction import evidence_of, expected_error
 from rooflinekit.target import Target
 from rooflinekit.transformer import Load, forward_pass
 from rooflinekit.work import Machine, Work
@@ -158,30 +159,20 @@ def recommend_k(
     AcceptanceError
         The K asked for was neither trained nor measured.
     """
-    batch, context = float(load.batch), float(load.context)
     if k is not None:
         _check_k(k, drafter, acceptance)
-    top = max(allowed_k(drafter, acceptance, max_k), k or 0)
-
-    def extra(tp: int) -> float:
-        return float(drafter.memory_bytes(batch=batch, context=context + top + 1, tp=tp))
-
-    missing = remedy(target, hardware, batch, context + top + 1, extra)
-    held = memory_bytes(target, batch, context + top + 1, extra(target.tp))
-    if missing and not allow_oversize:
-        raise CapacityError(
-            f"{target.llm.name} with {drafter.name} needs {held / 1e9:.1f} GB per device, {hardware.name} has "
-            f"{hardware.usable_bytes / 1e9:.1f} GB; {missing}, or --allow-oversize to see the times anyway"
-        )
+    tried_k = allowed_k(drafter, acceptance, max_k)
+    top = max(tried_k, k or 0)
+    room = _room(target, hardware, drafter, load, top)
+    if room.remedy and not allow_oversize:
+        raise _too_large(target, hardware, drafter, room)
     rounds = rounds_by_k(machine, target, drafter, acceptance, load, top)
     curve = curve_of(rounds)
-    tried = curve[: allowed_k(drafter, acceptance, max_k)]
-    best = max(tried, key=lambda point: point.speedup)
+    best = max(curve[:tried_k], key=lambda point: point.speedup)
     chosen = best if k is None else curve[k - 1]
-    near = tuple(point.k for point in tried if point.speedup >= (1 - NEAR) * best.speedup)
+    plan = plan_at(drafter, target, load, chosen)
     works = forward_pass(target.llm, load, target.precision, target.tp)
-    ratio = _ratio_error(calibration, target.precision.compute)
-    low, high = interval(acceptance, chosen, ratio)
+    low, high = interval(acceptance, chosen, _ratio_error(calibration, target.precision.compute))
     return Recommendation(
         model=target.llm.name,
         hardware=hardware.name,
@@ -190,43 +181,61 @@ def recommend_k(
         acceptance=acceptance.label,
         dtype=target.precision.name,
         tp=target.tp,
-        batch=batch,
-        context=context,
+        batch=float(load.batch),
+        context=float(load.context),
         k=chosen.k,
         speedup=chosen.speedup,
         low=low,
         high=high,
-        near_best=near,
+        near_best=tuple(p.k for p in curve[:tried_k] if p.speedup >= (1 - NEAR) * best.speedup),
         break_even_acceptance_length=chosen.round_cost,
         pays=chosen.speedup > 1.0,
-        fits=not missing,
-        remedy=missing,
-        memory_bytes=held,
+        fits=not room.remedy,
+        remedy=room.remedy,
+        memory_bytes=room.memory_bytes,
         memory_capacity_bytes=hardware.usable_bytes,
         curve=curve,
         loss=loss_account(machine, target, load, chosen, float(rounds.plain_s)),
         flags=flags(drafter.name, chosen.k),
         calibration=calibration.name if calibration else "datasheet",
         expected_error=expected_error(calibration, works, machine),
-        evidence=_evidence(machine, calibration, works + _plan_works(drafter, target, load, chosen), drafter),
-        notes=_notes(acceptance, drafter, chosen, top, best, context, target.llm.max_context),
+        evidence=_evidence(machine, calibration, works + tuple(w for p in plan for w in p.works), drafter),
+        notes=_notes(target, drafter, acceptance, load, _Choice(chosen, best, top)),
     )
+
+
+class _Room(NamedTuple):
+    memory_bytes: float
+    remedy: str
+
+
+def _room(target: Target, hardware: Hardware, drafter: Drafter, load: Load, top: int) -> _Room:
+    """Memory of target, drafter and caches at the end of a round, and what would fit if that does not."""
+    batch, context = float(load.batch), float(load.context) + top + 1
+
+    def extra(tp: int) -> float:
+        return float(drafter.memory_bytes(batch=batch, context=context, tp=tp))
+
+    held = memory_bytes(target, batch, context, extra(target.tp))
+    return _Room(held, remedy(target, hardware, batch, context, extra))
+
+
+def _too_large(target: Target, hardware: Hardware, drafter: Drafter, room: _Room) -> CapacityError:
+    return CapacityError(
+        f"{target.llm.name} with {drafter.name} needs {room.memory_bytes / 1e9:.1f} GB per device, {hardware.name} has "
+        f"{hardware.usable_bytes / 1e9:.1f} GB; {room.remedy}, or --allow-oversize to see the times anyway"
+    )
+
+
+class _Choice(NamedTuple):
+    chosen: CurvePoint
+    best: CurvePoint
+    top: int
 
 
 def _ratio_error(calibration: Calibration | None, dtype: str) -> float | None:
     fit = calibration.fit("linear", dtype) if calibration else None
     return fit.held_out_ratio.median_abs_error if fit is not None and fit.held_out_ratio is not None else None
-
-
-def _plan_works(drafter: Drafter, target: Target, load: Load, point: CurvePoint) -> tuple[Work, ...]:
-    plan = drafter.plan(
-        k=float(point.k),
-        batch=load.batch,
-        context=load.context,
-        refresh=point.acceptance_length,
-        tp=target.tp,
-    )
-    return tuple(work for one in plan for work in one.works)
 
 
 def _evidence(
@@ -253,26 +262,21 @@ def _limit(drafter: Drafter, acceptance: Acceptance, top: int) -> str:
 
 
 def _notes(
-    acceptance: Acceptance,
-    drafter: Drafter,
-    chosen: CurvePoint,
-    top: int,
-    best: CurvePoint,
-    load_context: float,
-    target_context: int,
+    target: Target, drafter: Drafter, acceptance: Acceptance, load: Load, choice: _Choice
 ) -> tuple[str, ...]:
     notes = []
+    chosen, best, top = choice
     # A millisecond-scale step is an accelerator's: there the host is a sizeable part of a small pass.
     if drafter.serial_passes == "K" and chosen.draft_s < 5e-3 * chosen.k:
         notes.append(SERIAL_HOST)
     if best.k == top and top > 1 and chosen.k == best.k:
-        notes.append(
-            f"the best K is the largest that could be tried ({top}): {_limit(drafter, acceptance, top)}"
-        )
+        limit = _limit(drafter, acceptance, top)
+        notes.append(f"the best K is the largest that could be tried ({top}): {limit}")
     if chosen.k != best.k:
         notes.append(f"K = {best.k} would give {best.speedup:.2f}x")
-    if target_context and load_context > target_context:
-        notes.append(f"the context is longer than the {target_context} tokens the model was trained for")
+    longest = target.llm.max_context
+    if longest and float(load.context) > longest:
+        notes.append(f"the context is longer than the {longest} tokens the model was trained for")
     if acceptance.max_k is None and chosen.k > 8:
         notes.append("a constant acceptance rate flatters long drafts: measured rates fall along the block")
     return tuple(notes)

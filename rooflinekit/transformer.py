@@ -152,29 +152,29 @@ def head_works(hidden: int, vocab: int, rows: Real, precision: Precision, tp: in
         weight_bytes=weights * form.bits / 8 + 0.0 * rows,
         activation_bytes=rows * hidden * form.activation_bits / 8 + logits,
     )
+    return head, *sampling_works(vocab, rows, precision, tp)
+
+
+def sampling_works(vocab: int, rows: Real, precision: Precision, tp: int = 1) -> tuple[Work, ...]:
+    """Sampling from fp32 logits: gathered from the ranks that hold them, then read whole on one."""
     dtype = attention_dtype(precision)
-    # Gathered logits are sampled whole, on one rank.
     whole = rows * vocab * LOGIT_BYTES
     sampling = Work("sampling", "elementwise", dtype, rows, flops=0.0 * rows, activation_bytes=whole)
     if tp == 1:
-        return head, sampling
-    gather = Work(
-        "logits gather",
-        "collective",
-        "*",
-        1.0,
-        flops=0.0 * rows,
-        activation_bytes=(tp - 1) * logits,
-        kernels=1.0,
-    )
-    return head, gather, sampling
+        return (sampling,)
+    moved = (tp - 1) * whole / tp
+    gather = Work("logits gather", "collective", "*", 1.0, flops=0.0 * rows, activation_bytes=moved)
+    return gather, sampling
 
 
-def embedding_work(hidden: int, rows: Real, precision: Precision) -> Work:
-    """Input embedding: a row lookup per token, never the table."""
+def embedding_works(hidden: int, rows: Real, precision: Precision, tp: int = 1) -> tuple[Work, ...]:
+    """Input embedding: a row lookup per token, never the table; split over ranks by token, then summed."""
     moved = rows * hidden * (precision.bytes_per("embedding") + precision.bytes_per_activation)
     dtype = attention_dtype(precision)
-    return Work("embedding", "elementwise", dtype, rows, flops=0.0 * rows, activation_bytes=moved)
+    lookup = Work("embedding", "elementwise", dtype, rows, flops=0.0 * rows, activation_bytes=moved)
+    if tp == 1:
+        return (lookup,)
+    return lookup, all_reduce_work(rows * hidden * precision.bytes_per_activation, 1.0, tp)
 
 
 def forward_pass(llm: Llm, load: Load, precision: Precision, tp: int = 1) -> tuple[Work, ...]:
@@ -196,10 +196,7 @@ def forward_pass(llm: Llm, load: Load, precision: Precision, tp: int = 1) -> tup
     tuple of Work
         In the order they run; a group of equal layers is one work per label.
     """
-    works: list[Work] = [embedding_work(llm.hidden, load.rows, precision)]
-    if tp > 1:
-        # The table is split over the ranks by token: each row is found on one of them.
-        works.append(all_reduce_work(load.rows * llm.hidden * precision.bytes_per_activation, 1.0, tp))
+    works: list[Work] = list(embedding_works(llm.hidden, load.rows, precision, tp))
     for block in llm.blocks:
         works += block_works(block, llm.hidden, load, precision, tp)
     works += head_works(llm.hidden, llm.vocab, load.head_rows, precision, tp)

@@ -14,6 +14,8 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 SKIPPED = {"build", "dist", "node_modules", "__pycache__", "rooflinekit-out"}
 THEORY = ROOT / "docs" / "theory.md"
+PAGES = (THEORY, ROOT / "docs" / "models.md")
+"""Pages whose code is run."""
 
 _FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
 _ARROW = re.compile(r"^(?P<code>.*?)\s*#\s*->\s*(?P<value>[^\n]+?)\s*$", re.DOTALL)
@@ -62,11 +64,12 @@ def run_block(start: int, code: str, names: dict[str, Any], where: str) -> Itera
             yield f"{place}: {found['code'].strip()} is {actual!r}, the page says {found['value']}"
 
 
-def test_python_blocks_of_the_theory_page_print_what_they_say():
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_python_blocks_of_the_pages_print_what_they_say(page):
     names: dict[str, Any] = {}
     wrong: list[str] = []
-    for start, code in blocks(THEORY, "python"):
-        wrong += run_block(start, code, names, THEORY.name)
+    for start, code in blocks(page, "python"):
+        wrong += run_block(start, code, names, page.name)
     assert not wrong, "\n".join(wrong)
 
 
@@ -104,9 +107,10 @@ def test_a_wrong_value_is_found():
 
 
 @pytest.mark.parametrize(
-    "command", [line for _, code in blocks(THEORY, "console") for line in code.splitlines()]
+    "command",
+    [line for page in PAGES for _, code in blocks(page, "console") for line in code.splitlines()],
 )
-def test_shell_lines_of_the_theory_page_run(command, capsys):
+def test_shell_lines_of_the_pages_run(command, capsys):
     from rooflinekit.cli import run
 
     prompt, program, *arguments = command.split()

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from rooflinekit.acceptance import Constant, Survival, expected_tokens, from_histogram, solve_alpha
 from rooflinekit.calibration import Calibration, Fit, HeldOut
+from rooflinekit.capacity import memory_bytes, remedy
 from rooflinekit.drafters import dflash, dspark, eagle3
 from rooflinekit.engines import flags
 from rooflinekit.errors import AcceptanceError, CapacityError
 from rooflinekit.evidence import Cited
 from rooflinekit.hardware import Hardware
 from rooflinekit.precision import precision
-from rooflinekit.prediction import memory_bytes, remedy
 from rooflinekit.readers.models import find_llm
 from rooflinekit.recommendation import interval, recommend_k
 from rooflinekit.speculation import Round, speculate

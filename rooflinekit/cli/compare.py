@@ -31,6 +31,6 @@ def command(as_json: bool, drafters: str, **options: Any) -> None:  # noqa: FBT0
     if as_json:
         print_json([asdict(row) for row in rows])
         return
-    from rooflinekit.report.recommendation import comparison_text
+    from rooflinekit.report.comparison import comparison_text
 
     show(comparison_text(rows))

@@ -8,7 +8,7 @@ import click
 
 from rooflinekit.cli.common import ACCEPTANCE, DEVICE, HARDWARE, JSON, LOAD, MODEL, print_json, show
 
-DRAFTER_HELP = "eagle3, dflash, dspark, small-lm:MODEL, or a drafter's config.json."
+DRAFTER_HELP = "eagle3, dflash, dspark, mtp ..., small-lm:MODEL (see `drafters list`), or its config.json."
 
 
 @click.command("recommend")

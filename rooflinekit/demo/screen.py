@@ -10,7 +10,8 @@ from rich.text import Text
 
 from rooflinekit import __version__
 from rooflinekit.demo.answering import ALPHA, ELSEWHERE, Answer
-from rooflinekit.report.recommendation import comparison_text, verdict
+from rooflinekit.report.comparison import comparison_text
+from rooflinekit.report.recommendation import verdict
 from rooflinekit.report.style import BAD, DIM, percent, seconds
 from rooflinekit.report.validation import compared_text, contended_line, spread
 from rooflinekit.units import render

@@ -15,7 +15,7 @@ from rooflinekit.drafters.parts import (
 from rooflinekit.llm import Block, Linear, Llm, Mlp
 from rooflinekit.memory import kv_cache_bytes
 from rooflinekit.precision import Precision
-from rooflinekit.transformer import Load, block_works, embedding_work, head_works, linear_work
+from rooflinekit.transformer import Load, block_works, embedding_works, head_works, linear_work
 from rooflinekit.work import Pass, Real, Work
 
 LAYERS = 5
@@ -92,7 +92,7 @@ class DFlash:
         """The parallel pass: ``width`` positions in, logits for ``rows_out`` of them."""
         load = Load(batch, context, width)
         works: list[Work] = [linear_work(self.fusion, batch * refresh, self.precision)]
-        works.append(embedding_work(self.llm.hidden, load.rows, self.precision))
+        works += embedding_works(self.llm.hidden, load.rows, self.precision, tp)
         for block in self.llm.blocks:
             works += block_works(block, self.llm.hidden, load, self.precision, tp)
         works += head_works(self.llm.hidden, self.llm.vocab, batch * rows_out, self.precision, tp)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from rooflinekit.drafters import dflash
 from rooflinekit.drafters.dflash import DFlash
-from rooflinekit.drafters.parts import Shape
+from rooflinekit.drafters.parts import Shape, corrected_sampling
 from rooflinekit.llm import Linear, Llm
 from rooflinekit.precision import Precision
-from rooflinekit.transformer import LOGIT_BYTES, embedding_work, linear_work
-from rooflinekit.work import Pass, Real, Work
+from rooflinekit.transformer import embedding_works, linear_work
+from rooflinekit.work import Pass, Real
 
 GRU_WIDTH = 1024
 CORRECTION_WIDTH = 256
@@ -89,19 +89,9 @@ class Domino:
         self, *, k: Real, batch: Real, context: Real, refresh: Real = 1.0, tp: int = 1
     ) -> tuple[Pass, ...]:
         """The block pass, then K steps of unit and correction (the first ones of a block may skip the latter)."""
-        works = [embedding_work(self.backbone.llm.hidden, batch, self.precision)]
+        works = [*embedding_works(self.backbone.llm.hidden, batch, self.precision, tp)]
         works += [linear_work(linear, batch, self.precision) for linear in self._split(tp)]
-        logits = batch * (self.backbone.llm.vocab / tp) * LOGIT_BYTES
-        works.append(
-            Work(
-                "sampling",
-                "elementwise",
-                works[0].dtype,
-                batch,
-                flops=0.0 * batch,
-                activation_bytes=2 * logits,
-            )
-        )
+        works += corrected_sampling(self.backbone.llm.vocab, batch, self.precision, tp)
         wide = self.backbone.plan(k=k, batch=batch, context=context, refresh=refresh, tp=tp)
         return (*wide, Pass(tuple(works), k, "correction steps"))
 

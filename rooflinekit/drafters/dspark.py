@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from rooflinekit.drafters import dflash
 from rooflinekit.drafters.dflash import DFlash
-from rooflinekit.drafters.parts import Shape
+from rooflinekit.drafters.parts import Shape, corrected_sampling
 from rooflinekit.llm import Linear, Llm
 from rooflinekit.memory import resident_weight_bytes
 from rooflinekit.precision import Precision
-from rooflinekit.transformer import LOGIT_BYTES, Load, forward_pass, linear_work
+from rooflinekit.transformer import Load, forward_pass, linear_work
 from rooflinekit.work import Pass, Real, Work
 
 BLOCK = 7
@@ -88,11 +88,7 @@ class DSpark:
             return ()
         vocab = self.backbone.llm.vocab
         head = linear_work(Linear("bigram head", vocab / tp, self.rank), batch, self.precision)
-        logits = batch * (vocab / tp) * LOGIT_BYTES
-        sampling = Work(
-            "sampling", "elementwise", head.dtype, batch, flops=0.0 * batch, activation_bytes=2 * logits
-        )
-        return head, sampling
+        return head, *corrected_sampling(vocab, batch, self.precision, tp)
 
     def plan(
         self, *, k: Real, batch: Real, context: Real, refresh: Real = 1.0, tp: int = 1

@@ -16,7 +16,7 @@ from rooflinekit.drafters.parts import (
 from rooflinekit.llm import Block, Linear, Llm, Mlp
 from rooflinekit.memory import kv_cache_bytes
 from rooflinekit.precision import Precision
-from rooflinekit.transformer import Load, block_works, embedding_work, head_works, linear_work
+from rooflinekit.transformer import Load, block_works, embedding_works, head_works, linear_work
 from rooflinekit.work import Pass, Real, Work
 
 
@@ -76,7 +76,7 @@ class Eagle:
 
     def _pass(self, load: Load, tp: int) -> tuple[Work, ...]:
         works = [
-            embedding_work(self.llm.hidden, load.rows, self.precision),
+            *embedding_works(self.llm.hidden, load.rows, self.precision, tp),
             linear_work(self.fusion, load.rows, self.precision),
         ]
         for block in self.llm.blocks:

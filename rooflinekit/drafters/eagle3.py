@@ -8,7 +8,7 @@ from rooflinekit.drafters.parts import Shape, blocks_of, dense_width, first_atte
 from rooflinekit.llm import Block, Linear, Llm, Mlp
 from rooflinekit.memory import kv_cache_bytes, resident_weight_bytes
 from rooflinekit.precision import Precision
-from rooflinekit.transformer import Load, block_works, embedding_work, head_works, linear_work
+from rooflinekit.transformer import Load, block_works, embedding_works, head_works, linear_work
 from rooflinekit.work import Pass, Real, Work
 
 DRAFT_VOCAB = 32_000
@@ -76,7 +76,7 @@ class Eagle3:
         return self.llm.total_params + round(self.fusion.parameters)
 
     def _pass(self, load: Load, tp: int) -> tuple[Work, ...]:
-        works = [embedding_work(self.llm.hidden, load.rows, self.precision)]
+        works = [*embedding_works(self.llm.hidden, load.rows, self.precision, tp)]
         for block in self.llm.blocks:
             works += block_works(block, self.llm.hidden, load, self.precision, tp)
         works += head_works(self.llm.hidden, self.llm.vocab, load.batch, self.precision, tp)

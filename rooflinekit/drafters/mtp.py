@@ -16,7 +16,7 @@ from rooflinekit.errors import ModelError
 from rooflinekit.llm import Linear, Llm, Mtp
 from rooflinekit.memory import kv_cache_bytes
 from rooflinekit.precision import Precision
-from rooflinekit.transformer import Load, block_works, embedding_work, head_works, linear_work
+from rooflinekit.transformer import Load, block_works, embedding_works, head_works, linear_work
 from rooflinekit.work import Pass, Real, Work
 
 
@@ -88,7 +88,7 @@ class MtpDrafter:
 
     def _pass(self, load: Load, tp: int) -> tuple[Work, ...]:
         works = [
-            embedding_work(self.hidden, load.rows, self.precision),
+            *embedding_works(self.hidden, load.rows, self.precision, tp),
             linear_work(self.fusion, load.rows, self.precision),
         ]
         works += block_works(self.modules.block, self.hidden, load, self.precision, tp)

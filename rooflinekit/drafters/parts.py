@@ -11,7 +11,10 @@ from dataclasses import dataclass, replace
 
 from rooflinekit.llm import Attention, Block, Linear, Llm, Mla, Mlp
 from rooflinekit.memory import resident_weight_bytes
+from rooflinekit.mixers import attention_dtype
 from rooflinekit.precision import Precision
+from rooflinekit.transformer import LOGIT_BYTES, sampling_works
+from rooflinekit.work import Real, Work
 
 Shape = Mapping[str, int]
 """Numbers of a drafter's config.json, as the reader hands them over."""
@@ -28,6 +31,14 @@ class WideMla(Mla):
             replace(linear, inner=2 * linear.inner) if linear.label in reading else linear
             for linear in Mla.linears(self, hidden, tp)
         )
+
+
+def corrected_sampling(vocab: int, rows: Real, precision: Precision, tp: int) -> tuple[Work, ...]:
+    """Sampling of one token whose logits a light head corrects: the block's logits are read, then sampled."""
+    shared = rows * (vocab / tp) * LOGIT_BYTES
+    dtype = attention_dtype(precision)
+    added = Work("corrected logits", "elementwise", dtype, rows, flops=0.0 * rows, activation_bytes=shared)
+    return added, *sampling_works(vocab, rows, precision, tp)
 
 
 def first_attention(target: Llm, input_multiple: int = 1) -> Attention:

@@ -15,7 +15,7 @@ from rooflinekit.drafters.parts import Shape, dense_width, first_attention
 from rooflinekit.llm import Block, Linear, Llm, Mlp
 from rooflinekit.memory import kv_cache_bytes, resident_weight_bytes
 from rooflinekit.precision import Precision
-from rooflinekit.transformer import Load, block_works, embedding_work, head_works, linear_work
+from rooflinekit.transformer import Load, block_works, embedding_works, head_works, linear_work
 from rooflinekit.work import Pass, Real, Work
 
 LAYERS = 4
@@ -91,7 +91,7 @@ class PEagle:
         """One pass; the fusion over the tokens of the last round, the LM head over K rows."""
         load = Load(batch, context, refresh + k - 1.0)
         works: list[Work] = [linear_work(self.fusion, batch * refresh, self.precision)]
-        works.append(embedding_work(self.llm.hidden, load.rows, self.precision))
+        works += embedding_works(self.llm.hidden, load.rows, self.precision, tp)
         for block in self.llm.blocks:
             works += block_works(block, self.llm.hidden, load, self.precision, tp)
         works += head_works(self.llm.hidden, self.llm.vocab, batch * k, self.precision, tp)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rooflinekit.acceptance import Acceptance
+from rooflinekit.capacity import memory_bytes
 from rooflinekit.curve import allowed_k
 from rooflinekit.drafters.base import Drafter
 from rooflinekit.hardware import Hardware
@@ -24,7 +25,6 @@ from rooflinekit.plot.style import (
     plain_ticks,
     powers_of_two,
 )
-from rooflinekit.prediction import memory_bytes
 from rooflinekit.speculation import speculate
 from rooflinekit.target import Target
 from rooflinekit.work import Machine

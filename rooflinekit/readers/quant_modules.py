@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Callable, Iterable
+from itertools import combinations
 
 OUTPUT = "attention output"
 """Class of an attention's output projection where a checkpoint stores it unlike the others."""
@@ -37,8 +38,8 @@ LINEARS = (*_IN_LAYER,)
 class Modules:
     """A list of module names or patterns, ready to ask about one name after the other.
 
-    A plain name also means everything inside it, and what ends in it: ``lm_head``, ``model.layers.3`` and
-    ``gate`` are all in use.
+    A plain name also means everything inside it, wherever it stands: ``lm_head``, ``model.layers.3``,
+    ``self_attn`` and ``gate`` are all in use.
     """
 
     def __init__(self, patterns: Iterable[str]) -> None:
@@ -56,9 +57,8 @@ class Modules:
     def __contains__(self, name: str) -> bool:
         """Whether a module is meant."""
         parts = name.split(".")
-        inside = (".".join(parts[:end]) for end in range(1, len(parts) + 1))
-        endings = (".".join(parts[start:]) for start in range(len(parts)))
-        if any(part in self._plain for part in (*inside, *endings)):
+        spans = combinations(range(len(parts) + 1), 2)
+        if any(".".join(parts[start:end]) in self._plain for start, end in spans):
             return True
         return any(test(name) for test in self._tests)
 

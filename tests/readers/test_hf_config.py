@@ -37,6 +37,15 @@ EXTRA = {
     "qwen3_moe": EXPERTS,
     "deepseek_v2": DEEPSEEK,
     "deepseek_v3": DEEPSEEK,
+    "kimi_k2": DEEPSEEK,
+    "kimi_k25": DEEPSEEK,
+    "gpt_oss": {"num_local_experts": 8, "num_experts_per_tok": 2},
+    "llama4": {"num_local_experts": 8, "num_experts_per_tok": 1, "intermediate_size_mlp": 70},
+    "minimax_m2": {"num_local_experts": 8, "num_experts_per_tok": 2},
+    "glm4_moe": {key: DEEPSEEK[key] for key in DEEPSEEK if "expert" in key or "moe" in key or "dense" in key},
+    "qwen3_vl_moe": EXPERTS,
+    "step3p7": EXPERTS,
+    "t5": {"d_kv": 8},
 }
 
 
@@ -188,7 +197,8 @@ def test_width_must_be_a_sensible_whole_number(value):
         ("tie_word_embeddings is 'no'", "llama", {"tie_word_embeddings": "no"}),
         ("torch_dtype is 'int4'", "llama", {"torch_dtype": "int4"}),
         ("dtype is 16", "llama", {"dtype": 16}),
-        ("quant_method 'awq', but only fp8", "llama", {"quantization_config": {"quant_method": "awq"}}),
+        ("quant_method 'x', but only fp8", "llama", {"quantization_config": {"quant_method": "x"}}),
+        ("bits is None, but must be", "llama", {"quantization_config": {"quant_method": "awq"}}),
         ("quantization_config is 3, but must be an object", "llama", {"quantization_config": 3}),
         (
             "num_experts_per_tok is 9, but must be at most num_experts 8",
@@ -255,7 +265,9 @@ def test_quantization_file_beside_the_config(tmp_path):
     write(beside, json.dumps({"quantization": {"quant_algo": "FP8"}}))
     assert load_llm(tmp_path).dtype == "fp8"
     write(beside, json.dumps({"quantization": {"quant_algo": "NVFP4"}}))
-    with pytest.raises(ModelError, match="NVFP4"):
+    assert load_llm(tmp_path).dtype == "nvfp4"
+    write(beside, json.dumps({"quantization": {"quant_algo": "W3A8"}}))
+    with pytest.raises(ModelError, match="W3A8"):
         load_llm(tmp_path)
     write(beside, json.dumps({"quantization": {"quant_algo": 4}}))
     with pytest.raises(ModelError, match="quant_algo is 4"):

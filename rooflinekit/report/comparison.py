@@ -1,0 +1,73 @@
+"""Drafters side by side as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from rooflinekit.comparison import Comparison
+from rooflinekit.report.prediction import source_line
+from rooflinekit.report.style import BAD, DIM, seconds, size, table, times
+
+
+def comparison_table(rows: Sequence[Comparison]) -> Table:
+    """One line per drafter, the best one bold."""
+    shown = table()
+    shown.add_column("drafter")
+    shown.add_column("serial passes")
+    for name in (
+        "bytes/round",
+        "draft K=1",
+        "draft K=4",
+        "per extra K",
+        "best K",
+        "tokens",
+        "break-even",
+        "speedup",
+    ):
+        shown.add_column(name, justify="right")
+    best = max(rows, key=lambda row: row.speedup)
+    for row in rows:
+        shown.add_row(
+            _called(row),
+            row.serial_passes,
+            size(row.bytes_per_round),
+            seconds(row.draft_s[0]),
+            seconds(row.draft_s[3]) if len(row.draft_s) > 3 else "-",
+            seconds(row.slope_s) if len(row.draft_s) > 1 else "-",
+            str(row.k),
+            f"{row.acceptance_length:.2f}",
+            f"{row.break_even_acceptance_length:.2f}",
+            times(row.speedup),
+            style="bold" if row is best else None,
+        )
+    return shown
+
+
+def comparison_text(rows: Sequence[Comparison], *, heading: bool = True) -> RenderableType:
+    """Drafters side by side, with what they were compared at and how far to trust it."""
+    best = max(rows, key=lambda row: row.speedup)
+    lines: list[RenderableType] = [comparison_table(rows)]
+    if heading:
+        lines.insert(0, Text(f"{best.model} on {best.hardware}, every drafter at {best.acceptance}", "bold"))
+        edge = [_called(row) for row in rows if row.k == len(row.draft_s)]
+        if edge:
+            lines.append(
+                Text(f"at the largest K they were trained for or tried with: {', '.join(edge)}", DIM)
+            )
+        lines.append(Text("device time only: an engine adds host time to every serial pass", DIM))
+        lines.append(Text(source_line(best.calibration, None, "")))
+    missing = next((row for row in rows if not row.fits), None)
+    if missing is not None:
+        lines.append(
+            Text(f"DOES NOT FIT into {best.hardware} with {_called(missing)}: {missing.remedy}", BAD)
+        )
+    return Group(*lines)
+
+
+def _called(row: Comparison) -> str:
+    """Name of a drafter; an independent model is called by its own."""
+    return f"{row.drafter}:{row.title.partition(',')[0]}" if row.drafter == "small-lm" else row.drafter
