@@ -51,11 +51,46 @@ _FORMATS = (
     Format("w4a16-mxfp4", 4 + 8 / 32, "bf16"),
 )
 _BY_NAME: dict[str, Format] = {one.name: one for one in _FORMATS}
-FORMATS: tuple[str, ...] = tuple(_BY_NAME)
 KV_FORMATS: dict[str, float] = {"fp32": 32, "bf16": 16, "fp16": 16, "fp8": 8, "int8": 8}
 
 WEIGHT_ONLY = {"fp8": "w8a16", "int8": "w8a16", "nvfp4": "w4a16-nvfp4", "mxfp4": "w4a16-mxfp4"}
 """The weight-only format to name when a device cannot compute in one: same bytes, bf16 FLOPs."""
+
+# GGUF block formats of llama.cpp: bytes per block of 256 (or 32) weights, scales included. They are
+# dequantised to 16 bits where they are not multiplied in int8, so the 16-bit rate is the safe one.
+_GGUF = {
+    "q8_0": 34 / 32,
+    "q6_k": 210 / 256,
+    "q5_k": 176 / 256,
+    "q4_k": 144 / 256,
+    "q4_0": 18 / 32,
+    "q3_k": 110 / 256,
+}
+
+
+def _gguf_mix(base: str) -> dict[str, Format]:
+    """Formats by class of a ``_M`` mix: half of the value and down projections, and the head, are in q6_k.
+
+    The value projection is about a tenth of an attention layer with grouped queries, the down projection a
+    third of a gated feed-forward layer: averages, since a class is priced as one.
+    """
+    low, high = 8 * _GGUF[base], 8 * _GGUF["q6_k"]
+    attention, mlp = low + 0.1 * 0.5 * (high - low), low + 0.5 / 3 * (high - low)
+    averaged = {name: Format(f"{base}_m {name}", mlp, "bf16") for name in ("mlp", "experts", "shared")}
+    return averaged | {
+        "attention": Format(f"{base}_m attention", attention, "bf16"),
+        "head": Format("q6_k", high, "bf16"),
+        "embedding": Format(base, low, "bf16"),
+    }
+
+
+_BY_NAME |= {name: Format(name, 8 * size, "bf16") for name, size in _GGUF.items()}
+MIXES: dict[str, tuple[str, dict[str, Format]]] = {
+    "q4_k_m": ("q4_k", _gguf_mix("q4_k")),
+    "q5_k_m": ("q5_k", _gguf_mix("q5_k")),
+}
+"""Names that stand for several formats in one file: main format, and formats by class."""
+FORMATS: tuple[str, ...] = tuple(_BY_NAME)
 
 CLASSES = (
     "attention",
@@ -83,7 +118,7 @@ def find_format(name: str) -> Format:
         Unknown name.
     """
     if name not in _BY_NAME:
-        raise ModelError(f"number format {name!r} is unknown; {nearest(name, FORMATS)}")
+        raise ModelError(f"number format {name!r} is unknown; {nearest(name, (*FORMATS, *MIXES))}")
     return _BY_NAME[name]
 
 
@@ -168,9 +203,14 @@ def precision(name: str, kv: str = "auto", classes: Mapping[str, str] | None = N
     >>> precision("fp8").bytes_per("head"), precision("bf16", classes={"experts": "mxfp4"}).bytes_per("experts")
     (2.0, 0.53125)
     """
-    main = find_format(name)
+    base, mixed = MIXES.get(name, (name, {}))
+    main = find_format(base)
     # Head, embedding, router and vectors stay in 16 bits in quantised checkpoints, and then compute so.
     kept = {} if main.bits >= 16 else dict.fromkeys(UNQUANTISED, _BY_NAME["bf16"])
+    if base in _GGUF:
+        # GGUF files quantise the tables too.
+        kept |= {"head": main, "embedding": main}
+    kept |= mixed
     kept |= {key: find_format(value) for key, value in (classes or {}).items()}
     if kv != "auto" and kv not in KV_FORMATS:
         raise ModelError(f"KV cache format {kv!r} is unknown; {nearest(kv, KV_FORMATS)}")

@@ -3,7 +3,9 @@
 import pytest
 
 from rooflinekit.errors import ModelError
+from rooflinekit.memory import resident_weight_bytes
 from rooflinekit.precision import FORMATS, KV_FORMATS, WEIGHT_ONLY, precision
+from rooflinekit.readers.models import find_llm
 
 # Bytes of a weight by hand: payload plus scale over group.
 WEIGHT_BYTES = {
@@ -18,6 +20,13 @@ WEIGHT_BYTES = {
     "mxfp4": 16 / 32 + 1 / 32,
     "w4a16-nvfp4": 8 / 16 + 1 / 16,
     "w4a16-mxfp4": 16 / 32 + 1 / 32,
+    # llama.cpp blocks: q8_0 32 int8 and a half; q4_0 32 nibbles and a half; k-quants of 256 with 6-bit scales.
+    "q8_0": 34 / 32,
+    "q6_k": (128 + 64 + 16 + 2) / 256,
+    "q5_k": (128 + 32 + 12 + 4) / 256,
+    "q4_k": (128 + 12 + 4) / 256,
+    "q4_0": 18 / 32,
+    "q3_k": (64 + 32 + 12 + 2) / 256,
 }
 COMPUTE = {"fp32": "fp32", "bf16": "bf16", "fp16": "fp16", "fp8": "fp8", "int8": "int8", "w8a16": "bf16"} | {
     "w4a16": "bf16",
@@ -25,6 +34,7 @@ COMPUTE = {"fp32": "fp32", "bf16": "bf16", "fp16": "fp16", "fp8": "fp8", "int8":
     "mxfp4": "fp4",
     "w4a16-nvfp4": "bf16",
     "w4a16-mxfp4": "bf16",
+    **dict.fromkeys(("q8_0", "q6_k", "q5_k", "q4_k", "q4_0", "q3_k"), "bf16"),
 }
 
 
@@ -45,7 +55,24 @@ def test_quantised_checkpoints_keep_head_cache_and_activations(name):
     """Only the linear layers' weights shrink unless another cache format is named."""
     one = precision(name)
     wide = 4.0 if name == "fp32" else 2.0
-    assert (one.bytes_per("head"), one.bytes_per_kv, one.bytes_per_activation) == (wide, wide, wide)
+    head = WEIGHT_BYTES[name] if name.startswith("q") else wide  # GGUF files quantise the head too
+    assert (one.bytes_per("head"), one.bytes_per_kv, one.bytes_per_activation) == (head, wide, wide)
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "gigabytes"),
+    [
+        ("llama-3.1-8b", "q4_k_m", 4.92),
+        ("llama-3.1-8b", "q5_k_m", 5.73),
+        ("llama-3.1-70b", "q4_k_m", 42.52),
+        ("llama-3.2-1b", "q8_0", 1.32),
+        ("qwen3-8b", "q4_k_m", 5.03),
+    ],
+)
+def test_gguf_mixes_have_the_size_of_their_files(model, name, gigabytes):
+    """File sizes as printed beside public GGUF conversions (second-hand; 8B Q4_K_M also in llama.cpp issue 10664)."""
+    found = resident_weight_bytes(find_llm(model), precision(name))
+    assert found / 1e9 == pytest.approx(gigabytes, rel=0.01)
 
 
 @pytest.mark.parametrize("name", FORMATS)

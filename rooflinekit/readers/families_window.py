@@ -155,8 +155,23 @@ def _llama4(fields: Fields) -> Layers:
     ]
 
 
+def _step_sparse(fields: Fields, layers: int) -> set[int]:
+    """Layers with experts: listed as a text or a list, else those after the first few."""
+    listed = fields.config.get("moe_layers_enum")
+    if listed is None:
+        return set(range(first_dense(fields, min(3, layers)), layers))
+    if isinstance(listed, str):
+        listed = [int(one) for one in listed.split(",") if one.strip().isdecimal()]
+    return set(Fields({"moe_layers_enum": listed}, fields.where).indices("moe_layers_enum", None))
+
+
 def _step(fields: Fields) -> Shape:
     """A gate for each head, more heads where attention has a window, dense layers first."""
+    layers = fields.count("num_hidden_layers")
+    modules = fields.count_or("num_nextn_predict_layers", 0, low=0)
+    kinds = fields.texts("layer_types")
+    if len(kinds) == layers + modules:  # published lists go on for the MTP modules
+        fields = Fields({**fields.config, "layer_types": list(kinds[:layers])}, fields.where, fields.spelled)
     full = replace(gqa(fields, qk_norm=True), head_gate=True)
     other = fields.section("attention_other_setting")
     heads = fields.count_or("num_sliding_attention_heads", full.heads)
@@ -164,12 +179,11 @@ def _step(fields: Fields) -> Shape:
     local = replace(full, heads=heads, window=window_of(fields))
     experts = moe(fields, "num_experts", "moe_intermediate_size")
     experts = replace(experts, shared_intermediate=fields.count_or("share_expert_dim", 0, low=0))
-    mlp, first = dense(fields), first_dense(fields, 3)
+    mlp, sparse = dense(fields), _step_sparse(fields, layers)
     blocks = [
-        Block(1, local if limited else full, mlp if layer < first else experts)
+        Block(1, local if limited else full, experts if layer in sparse else mlp)
         for layer, limited in enumerate(_windowed(fields, lambda _: False))
     ]
-    modules = fields.count_or("num_nextn_predict_layers", 0, low=0)
     return Shape(blocks=blocks, mtp=Mtp(modules=modules, block=Block(1, local, mlp)) if modules else None)
 
 

@@ -200,6 +200,18 @@ def test_step_gates_heads_and_has_others_in_windows():
     assert [block.mixer.heads for block in other.blocks][::2] == [8, 16]
 
 
+def test_step_lists_that_go_on_for_the_mtp_modules():
+    layer_types = ["sliding_attention"] * 6 + ["full_attention"] * 2
+    model = build(
+        "step3p5", **STEP, layer_types=layer_types, num_nextn_predict_layers=2, moe_layers_enum="2,3,4,5"
+    )
+    assert [(block.count, type(block.ffn), block.window) for block in model.blocks] == [
+        (2, Mlp, 32),
+        (4, Moe, 32),
+    ]
+    assert type(build("step3p5", **STEP, moe_layers_enum=[0]).blocks[0].ffn) is Moe
+
+
 @pytest.mark.parametrize(
     ("model_type", "changes", "modules"),
     [
@@ -276,3 +288,76 @@ def test_unknown_architecture_names_what_could_not_be_resolved():
     assert "not found: num_hidden_layers, num_attention_heads, vocab_size" in text
     assert "meaning would have to be known: arms, ink_layers;" in text
     assert all(name in text for name in FAMILIES)
+
+
+# -- published shapes without a preset ----------------------------------------------------------------
+
+GEMMA_4 = {
+    "model_type": "gemma4",
+    "architectures": ["Gemma4ForConditionalGeneration"],
+    "text_config": {
+        "model_type": "gemma4_text",
+        "hidden_size": 2816,
+        "intermediate_size": 2112,
+        "num_hidden_layers": 30,
+        "num_attention_heads": 16,
+        "num_key_value_heads": 8,
+        "num_global_key_value_heads": 2,
+        "head_dim": 256,
+        "global_head_dim": 512,
+        "attention_k_eq_v": True,
+        "enable_moe_block": True,
+        "num_experts": 128,
+        "top_k_experts": 8,
+        "moe_intermediate_size": 704,
+        "sliding_window": 1024,
+        "vocab_size": 262_144,
+    },
+}
+STEP_37 = {
+    "model_type": "step3p7",
+    "hidden_size": 4096,
+    "intermediate_size": 11_264,
+    "num_hidden_layers": 45,
+    "num_attention_heads": 64,
+    "num_key_value_heads": 8,
+    "head_dim": 128,
+    "vocab_size": 128_896,
+    "sliding_window": 512,
+    "layer_types": ["full_attention" if layer % 4 == 0 else "sliding_attention" for layer in range(45)],
+    "first_k_dense_replace": 3,
+    "num_experts": 288,
+    "num_experts_per_tok": 8,
+    "moe_intermediate_size": 1280,
+    "share_expert_dim": 1280,
+}
+QWEN_VL = {
+    "model_type": "qwen3_vl",
+    "architectures": ["Qwen3VLForConditionalGeneration"],
+    "text_config": {
+        "model_type": "qwen3_vl_text",
+        "hidden_size": 4096,
+        "intermediate_size": 12_288,
+        "num_hidden_layers": 36,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "head_dim": 128,
+        "vocab_size": 151_936,
+    },
+}
+
+
+# Counted with transformers 5.19.0 on the meta device, vision towers taken off; KV bytes by hand.
+@pytest.mark.parametrize(
+    ("config", "total", "active", "kv_bytes"),
+    [
+        (GEMMA_4, 25_233_141_760, 3_822_530_560, 25 * 2 * 8 * 256 * 2 + 5 * 2 * 2 * 512 * 2),
+        (STEP_37, 195_844_496_640, 10_875_690_240, 45 * 2 * 8 * 128 * 2),
+        (QWEN_VL, 8_190_735_360, 8_190_735_360, 36 * 2 * 8 * 128 * 2),
+    ],
+    ids=["gemma-4-26b-a4b", "step-3.7-flash", "qwen3-vl-8b"],
+)
+def test_published_shapes(config, total, active, kv_bytes):
+    model = llm_from_config(config, "published")
+    assert (model.total_params, model.active_params) == (total, active)
+    assert model.kv_elements_per_token() * 2 == kv_bytes
