@@ -36,7 +36,7 @@ class Format(NamedTuple):
 
 
 # Scales: fp8 one fp32 per 128 x 128 block; int8 one fp16 per output row, negligible; int4 one fp16 per
-# group of 128; nvfp4 one fp8 per 16; mxfp4 and mxfp8 one e8m0 per 32 (OCP Microscaling 1.0).
+# group of 128 (g32: of 32); nvfp4 one fp8 per 16; mxfp4 and mxfp8 one e8m0 per 32 (OCP Microscaling 1.0).
 _FORMATS = (
     Format("fp32", 32, "fp32", 32),
     Format("bf16", 16, "bf16"),
@@ -45,6 +45,7 @@ _FORMATS = (
     Format("int8", 8, "int8"),
     Format("w8a16", 8, "bf16"),
     Format("w4a16", 4 + 16 / 128, "bf16"),
+    Format("w4a16-g32", 4 + 16 / 32, "bf16"),
     Format("nvfp4", 4 + 8 / 16, "fp4"),
     Format("mxfp4", 4 + 8 / 32, "fp4"),
     Format("w4a16-nvfp4", 4 + 8 / 16, "bf16"),
@@ -94,6 +95,7 @@ FORMATS: tuple[str, ...] = tuple(_BY_NAME)
 
 CLASSES = (
     "attention",
+    "attention output",
     "mlp",
     "experts",
     "shared",

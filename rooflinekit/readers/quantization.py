@@ -26,7 +26,7 @@ _ALGORITHMS = {
 _CACHES = {"FP8": "fp8", "INT8": "int8"}
 # Integers in groups: what a weight takes depends on the group's scale. Groups of 32 take 4.5 bits, which
 # is what the weight-only format of that size is called here.
-_INT4_GROUPS = {128: "w4a16", 32: "w4a16-nvfp4"}
+_INT4_GROUPS = {128: "w4a16", 32: "w4a16-g32"}
 
 
 @dataclass(frozen=True, slots=True)
