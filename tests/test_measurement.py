@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from rooflinekit.errors import CalibrationError, ProfileError
+from rooflinekit.app import calibrate
+from rooflinekit.errors import CalibrationError, ProfileError, RooflineError
 from rooflinekit.fitting import calibrate_cases, fastest_roof, usable
 from rooflinekit.hardware import machine
 from rooflinekit.local_profile import local_profile
@@ -259,3 +260,14 @@ def test_works_of_cases_are_those_of_the_model():
     base = machine(local_profile([RUN], [read("a", 40e9)]))
     case = linear("linear/a", 1, 1e-3)
     assert work_time_s(case.work, base) == pytest.approx(4096 * 4096 * 2 / 40e9)
+
+
+def test_measurements_of_another_device_are_refused_as_a_base(tmp_path):
+    """34 GB/s is no H100; on the profile made of them, memory that moved by a half is fine."""
+    path = tmp_path / "m.jsonl"
+    moments = {"a": (2048, 0.8), "b": (4096, 1.0), "c": (8192, 1.5)}
+    cases = [case for name, (inner, m) in moments.items() for case in planted_sweep(name, inner, 34e9, m)]
+    path.write_text("\n".join(to_line(record) for record in (RUN, *cases)) + "\n")
+    with pytest.raises(RooflineError, match=r"not the same device.*--base auto"):
+        calibrate([path], base="h100-sxm")
+    assert calibrate([path]).profile.name == "local"
