@@ -16,6 +16,10 @@ from rooflinekit.report.style import BAD, DIM, percent, seconds
 from rooflinekit.report.validation import compared_text, contended_line, spread
 from rooflinekit.units import render
 
+ROUGH = (
+    "measured beside other programs: a rough answer, and its interval is too narrow; "
+    "run again when the machine is quiet"
+)
 MINUTES = {"quick": "about a minute", "normal": "about five minutes", "full": "about twenty minutes"}
 
 
@@ -102,6 +106,7 @@ def local_part(found: Answer) -> list[RenderableType]:
         Text(f"{seconds(step.step_s)} per token ({1 / step.step_s:.1f} tokens per second); R(W): {shown}"),
         Text(f"with an EAGLE-3 drafter at acceptance rate {ALPHA:g}:"),
         verdict(advice),
+        *([Text(ROUGH, BAD)] if found.report.contended else []),
     ]
 
 

@@ -179,8 +179,14 @@ def batch_curve(
         ax.plot([stop.x], [1.0], "o", color=stop.color, mec="white", ms=7, zorder=4, gid=stop.text)
     label_ends(ax, ends)
     under = ((0.0, 7.0, "center", "bottom"), (8.0, 5.0, "left", "bottom"), (0.0, -7.0, "center", "top"))
-    place(ax, [*stops, *_best_labels(curves[-1])], spots=under)
+    # A change of the best K beside a crossing is left unsaid: the crossing is what one looks for there.
+    changes = [one for one in _best_labels(curves[-1]) if not any(_beside(one, stop) for stop in stops)]
+    place(ax, [*stops, *changes], spots=under)
     return ax
+
+
+def _beside(label: Label, stop: Label) -> bool:
+    return abs(np.log2(label.x / stop.x)) < 1.0 and abs(label.y - 1.0) < 0.25
 
 
 def _finish(ax: Axes, curves: Sequence[BatchCurve], largest: float) -> None:
