@@ -25,8 +25,8 @@ def read_work(nbytes: float, dtype: str) -> Work:
 def beside_case(session: Session, sweep: str, dtype: str, nbytes: float, footprint_bytes: float) -> Case:
     """Describe the read probe in the rounds of another sweep: that sweep's own denominator.
 
-    A shared machine changes its bandwidth between sweeps (by a factor of two on one that was tried, with the placement of
-    the guest on its host), so a time is to be compared with a read of the same moment.
+    A shared machine changes its bandwidth between sweeps (by a factor of two on one that was tried, with
+    the placement of the guest on its host), so a time is to be compared with a read of the same moment.
     """
     return Case(
         name=f"read/{sweep}",

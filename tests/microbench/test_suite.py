@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from rooflinekit.errors import DeviceError, RooflineError  # noqa: E402
 from rooflinekit.measurement import without_drift  # noqa: E402
-from rooflinekit.measurement_file import load
+from rooflinekit.measurement_file import load  # noqa: E402
 from rooflinekit.microbench import open_device, plan, run_suite  # noqa: E402
 from rooflinekit.microbench.probes.attention import AttentionSweep  # noqa: E402
 from rooflinekit.microbench.probes.compute import compute_sweep  # noqa: E402
