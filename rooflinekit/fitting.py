@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -74,13 +75,15 @@ def _fit_form(
 
 
 def _cross_error(cases: Sequence[Measurement], base: Machine, tile: float | None) -> float:
-    """Median absolute log error, each shape predicted by a fit to the others."""
-    keys = sorted({case.shape_key for case in cases})
+    """Median absolute log error: each shape by a fit to the others, each other row where there is but one shape."""
+    ordered = sorted(cases, key=lambda case: (case.shape_key, case.rows))
+    several = len({case.shape_key for case in cases}) > 1
+    group = {case.id: case.shape_key if several else str(n % 2) for n, case in enumerate(ordered)}
     collected: list[float] = []
-    for key in keys:
-        inside = [c for c in cases if c.shape_key != key] if len(keys) > 1 else list(cases)
-        outside = [c for c in cases if c.shape_key == key]
-        ceiling, _ = _fit_form(inside, base, tile)
+    for key in sorted(set(group.values())):
+        inside = [case for case in ordered if group[case.id] != key]
+        outside = [case for case in ordered if group[case.id] == key]
+        ceiling, _ = _fit_form(inside or outside, base, tile)
         _, measured = stacked(outside)
         collected += np.abs(np.log(predicted_s(outside, base, ceiling) / measured)).tolist()
     return float(np.median(collected))
@@ -182,6 +185,41 @@ def launch_fit(cases: Sequence[Measurement], dtype: str) -> Fit | None:
     )
 
 
+class _Found(NamedTuple):
+    """What fitting collects, kind by kind."""
+
+    fits: list[Fit]
+    used: list[str]
+    left_out: Counter[str]
+    warnings: list[str]
+
+
+def _fit_one_kind(mine: list[Measurement], base: Machine, roof: Machine, found: _Found) -> None:
+    """Fit the cases of one kind and format, or say why not."""
+    kind = mine[0].kind
+    kept, reasons = usable(mine, roof)
+    if kind == "linear" and len(split(kept)[0]) < FEWEST:
+        # Nothing works without linears: then disturbed ones are better than none, and the file says so.
+        kept, reasons = usable([replace(c, clean=()) for c in mine], roof)
+        found.warnings.append("linear: most cases were disturbed by other programs, and fitted all the same")
+    found.left_out.update(reasons)
+    if len(split(kept)[0]) < FEWEST:
+        found.left_out["too few of a kind"] += len(kept)
+        found.warnings.append(
+            f"{kind}: not fitted, only {len(kept)} of {len(mine)} cases are usable; measure again"
+        )
+        return
+    fit, inside = fit_kind(kept, base)
+    if fit.held_out is not None and fit.held_out.median_abs_error > HOPELESS:
+        error = fit.held_out.median_abs_error
+        found.warnings.append(
+            f"{kind}: not used, the fit misses held-out cases by {error:.0%}; measure again"
+        )
+        return
+    found.fits.append(fit)
+    found.used.extend(case.id for case in inside)
+
+
 def calibrate_cases(
     runs: Sequence[Run], cases: Sequence[Measurement], hardware: Hardware, name: str, *, own_profile: bool
 ) -> Calibration:
@@ -210,32 +248,10 @@ def calibrate_cases(
         )
     base = machine(hardware)
     roof = fastest_roof(base, cases)
-    fits: list[Fit] = []
-    used: list[str] = []
-    left_out = Counter[str]()
-    measured_kinds = sorted({(c.kind, c.dtype) for c in cases if c.kind in FITTED_KINDS})
-    warnings: list[str] = []
-    for kind, dtype in measured_kinds:
-        mine = [c for c in cases if (c.kind, c.dtype) == (kind, dtype)]
-        kept, reasons = usable(mine, roof)
-        if kind == "linear" and len(split(kept)[0]) < FEWEST:
-            # Nothing works without linears: then disturbed ones are better than none, and the file says so.
-            kept, reasons = usable([replace(c, clean=()) for c in mine], roof)
-            warnings.append("linear: most cases were disturbed by other programs, and fitted all the same")
-        left_out += reasons
-        if len(split(kept)[0]) < FEWEST:
-            left_out["too few of a kind"] += len(kept)
-            warnings.append(
-                f"{kind}: not fitted, only {len(kept)} of {len(mine)} cases are usable; measure again"
-            )
-            continue
-        fit, inside = fit_kind(kept, base)
-        if fit.held_out is not None and fit.held_out.median_abs_error > HOPELESS:
-            error = fit.held_out.median_abs_error
-            warnings.append(f"{kind}: not used, the fit misses held-out cases by {error:.0%}; measure again")
-            continue
-        fits.append(fit)
-        used += [case.id for case in inside]
+    found = _Found([], [], Counter(), [])
+    for kind, dtype in sorted({(c.kind, c.dtype) for c in cases if c.kind in FITTED_KINDS}):
+        _fit_one_kind([c for c in cases if (c.kind, c.dtype) == (kind, dtype)], base, roof, found)
+    fits = found.fits
     if not any(fit.kind == "linear" for fit in fits):
         raise CalibrationError(
             f"fewer than {FEWEST} usable linear layers were measured, so nothing can be fitted; measure again "
@@ -251,11 +267,11 @@ def calibrate_cases(
         stack="pytorch",
         fits=(*fits, launch) if launch else tuple(fits),
         run_ids=tuple(run.id for run in runs),
-        used=tuple(used),
-        left_out=dict(left_out),
+        used=tuple(found.used),
+        left_out=dict(found.left_out),
         contended=bool(judged) and float(np.median(judged)) < CLEAN,
         profile=hardware if own_profile else None,
         dtype=dtype,
         device=next(iter(names), ""),
-        warnings=tuple(warnings),
+        warnings=tuple(found.warnings),
     )
