@@ -41,9 +41,7 @@ def command() -> None:
 @JSON
 def list_(sort: str, reverse: bool, as_json: bool) -> None:  # noqa: FBT001
     """List every profile: bandwidth, memory, peaks, ridge."""
-    from rooflinekit.profiles.library import find_hardware, hardware_names
-
-    found = ordered([find_hardware(name) for name in hardware_names()], sort, reverse=reverse)
+    found = ordered(_known(), sort, reverse=reverse)
     if as_json:
         print_json([_row(hardware) for hardware in found])
         return
@@ -116,9 +114,8 @@ def detect(as_json: bool) -> None:  # noqa: FBT001
     """Name the profile that fits this machine's GPU, and say what differs."""
     from rooflinekit.microbench.inventory import gpu_facts
     from rooflinekit.profiles.detect import match
-    from rooflinekit.profiles.library import find_hardware, hardware_names
 
-    known = [find_hardware(name) for name in hardware_names()]
+    known = _known()
     found = [(facts, match(facts, known)) for facts in gpu_facts()]
     if as_json:
         print_json([_found(facts, fits) for facts, fits in found])
@@ -128,6 +125,15 @@ def detect(as_json: bool) -> None:  # noqa: FBT001
     for index, (facts, fits) in enumerate(found):
         for line in detected_lines(facts, fits):
             click.echo(f"GPU {index}: {line}")
+
+
+def _known() -> list[Hardware]:
+    from rooflinekit.profiles.library import known_hardware
+
+    found, faulty = known_hardware()
+    for line in faulty:
+        click.echo(f"warning: {line}", err=True)
+    return found
 
 
 @command.command("schema")

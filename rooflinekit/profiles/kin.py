@@ -49,9 +49,11 @@ def compare(hardware: Hardware, shipped: Sequence[Hardware]) -> Iterator[str]:
     others = _related(home, shipped)
     for field, unit in _fields(home):
         mine, right = _value(hardware, field), _value(home, field)
-        if mine is None or right is None or mine.kind in MEASURED:
+        # Rates of one's own device may be measured; its memory is what the part has.
+        if mine is None or right is None or (mine.kind in MEASURED and field != "capacity"):
             continue
-        if abs(mine.value / right.value - 1) <= SAME:
+        label = field == "capacity" and 1.02 <= right.value / mine.value <= 1.08
+        if abs(mine.value / right.value - 1) <= SAME or label:
             continue
         same = " or ".join([one.name for one in others if _equal(_value(one, field), mine)][:3])
         yield from _finding(field, unit, mine.value, right.value, home.name, same, sure=sure)
@@ -90,9 +92,8 @@ def _related(home: Hardware, shipped: Sequence[Hardware]) -> list[Hardware]:
 
 
 def _fields(home: Hardware) -> list[tuple[str, str]]:
-    base = base_format(home)
-    peaks = [(f"peak.{name}", "FLOP/s") for name in (base, "fp8") if name is not None and name in home.peak]
-    return [("bandwidth", "B/s"), *peaks, ("link", "B/s"), ("units", "")]
+    peaks = [(f"peak.{name}", "FLOP/s") for name in home.peak]
+    return [("bandwidth", "B/s"), *peaks, ("link", "B/s"), ("units", ""), ("capacity", "B")]
 
 
 def _value(hardware: Hardware, field: str) -> Cited | None:

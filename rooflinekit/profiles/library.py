@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from rooflinekit.errors import ProfileError, nearest
@@ -57,8 +58,24 @@ def hardware_aliases() -> dict[str, str]:
 
 
 def shipped_hardware() -> list[Hardware]:
-    """Load every shipped hardware file, sorted by name."""
-    return [load_hardware(path, named_as_file=True) for path in sorted(hardware_folder().glob("*.yaml"))]
+    """Load every shipped hardware file that has no faults, sorted by name."""
+    return load_all(sorted(hardware_folder().glob("*.yaml")))[0]
+
+
+def known_hardware() -> tuple[list[Hardware], list[str]]:
+    """Load every file that is found; of those with faults, such as one still being filled in, say which."""
+    return load_all(sorted(_files(), key=lambda path: path.stem))
+
+
+def load_all(paths: Iterable[Path]) -> tuple[list[Hardware], list[str]]:
+    """Load files; those that cannot be are named, so that one of them does not take the others along."""
+    found, faulty = [], []
+    for path in paths:
+        try:
+            found.append(load_hardware(path, named_as_file=True))
+        except ProfileError:
+            faulty.append(f"{path.name} is left out: see `rooflinekit hardware check {path}`")
+    return found, faulty
 
 
 def find_hardware(name_or_path: str | Path) -> Hardware:

@@ -8,7 +8,13 @@ import pytest
 from rooflinekit.errors import ProfileError
 from rooflinekit.profiles import library
 from rooflinekit.profiles.hardware_file import load_hardware
-from rooflinekit.profiles.library import find_hardware, hardware_aliases, hardware_folder, hardware_names
+from rooflinekit.profiles.library import (
+    find_hardware,
+    hardware_aliases,
+    hardware_folder,
+    hardware_names,
+    known_hardware,
+)
 
 SHORT = {
     "h100-sxm": "h100-sxm5-80gb",
@@ -160,3 +166,12 @@ def test_loading_a_profile_stays_light():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_file_with_faults_does_not_take_the_list_along(tmp_path, monkeypatch):
+    (tmp_path / "half.yaml").write_text("name: half\n", encoding="utf-8")
+    monkeypatch.setenv("ROOFLINEKIT_HARDWARE", str(tmp_path))
+    found, faulty = known_hardware()
+    assert [one.name for one in found] == [name for name in hardware_names() if name != "half"]
+    assert len(faulty) == 1
+    assert faulty[0].startswith("half.yaml is left out")
