@@ -127,7 +127,7 @@ def recommend(
         ready.machine,
         ready.target,
         ready.hardware,
-        make_drafter(drafter, ready.target, draft_dtype),
+        make_drafter(drafter, ready.target, draft_dtype, ready.hardware),
         acceptance,
         load_of(batch, context),
         max_k=max_k,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from rooflinekit.drafters.base import Drafter
 from rooflinekit.errors import ModelError
 from rooflinekit.hardware import Hardware
-from rooflinekit.memory import kv_cache_bytes, resident_weight_bytes
+from rooflinekit.load import Load
+from rooflinekit.memory import kv_cache_bytes, resident_weight_bytes, snapshot_bytes
 from rooflinekit.precision import precision, with_kv
 from rooflinekit.target import Target
 
@@ -16,6 +18,17 @@ def memory_bytes(target: Target, batch: float, context: float, extra: float = 0.
     weights = resident_weight_bytes(target.llm, target.precision, target.tp)
     cache = kv_cache_bytes(target.llm, batch, context, target.precision, target.tp)
     return weights + float(cache) + extra
+
+
+def drafting_bytes(drafter: Drafter, target: Target, load: Load, k: int) -> Callable[[int], float]:
+    """What rounds of ``k`` add on one rank: drafter, its caches, states that wait for the verdict (B, by ranks)."""
+    batch, context = float(load.batch), float(load.context) + k + 1
+
+    def added(tp: int) -> float:
+        waiting = snapshot_bytes(target.llm, batch, k, tp)
+        return float(drafter.memory_bytes(batch=batch, context=context, tp=tp) + waiting)
+
+    return added
 
 
 def no_drafter(tp: int) -> float:  # noqa: ARG001 - the same question is asked of every drafter

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rooflinekit.acceptance import Acceptance
-from rooflinekit.capacity import remedy
+from rooflinekit.capacity import drafting_bytes, remedy
 from rooflinekit.curve import allowed_k, curve_of, plan_at, rounds_by_k
 from rooflinekit.drafters.base import Drafter
 from rooflinekit.hardware import Hardware
@@ -86,10 +86,7 @@ def _compared(
     plan = plan_at(drafter, target, load, best)
     draft = tuple(point.draft_s for point in curve)
     context = float(load.context) + top + 1
-
-    def extra(tp: int) -> float:
-        return float(drafter.memory_bytes(batch=load.batch, context=context, tp=tp))
-
+    extra = drafting_bytes(drafter, target, load, top)
     missing = remedy(target, hardware, float(load.batch), context, extra)
     return Comparison(
         model=target.llm.name,

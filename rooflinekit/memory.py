@@ -21,6 +21,15 @@ def kv_cache_bytes(llm: Llm, batch: Real, context: Real, precision: Precision, t
     return total
 
 
+def snapshot_bytes(llm: Llm, batch: float, k: float, tp: int = 1) -> float:
+    """Recurrent states that a verify of ``k`` drafted tokens holds beyond one for each sequence (B).
+
+    The state after every row is kept until it is known which rows survive; a cache needs no copies, since
+    what is rejected is cut off its end.
+    """
+    return batch * k * llm.state_elements(tp) * STATE_BYTES
+
+
 def cached_elements(block: Block, context: Real, tp: int = 1) -> Real:
     """Elements of one sequence in one layer's cache, what left the window dropped."""
     mixer = block.mixer
@@ -45,7 +54,7 @@ def layer_bytes(block: Block, hidden: int, precision: Precision, tp: int = 1) ->
 def resident_weight_bytes(llm: Llm, precision: Precision, tp: int = 1) -> float:
     """Weights one rank holds (B): every expert, the encoder, the embedding and the head (once when tied)."""
     layers = sum(layer_bytes(block, llm.hidden, precision, tp) for block in (*llm.blocks, *llm.encoder))
-    tables = llm.embedding_params * precision.bytes_per("embedding") / tp
-    if not llm.tied:
-        tables += llm.embedding_params * precision.bytes_per("head") / tp
+    # Tied tables are one: held, and read for its rows, in the format that the head is computed in.
+    each = ("head",) if llm.tied else ("embedding", "head")
+    tables = sum(llm.embedding_params * precision.bytes_per(name) / tp for name in each)
     return layers + tables + llm.other_params * precision.bytes_per("vectors")

@@ -36,7 +36,8 @@ class Format(NamedTuple):
 
 
 # Scales: fp8 one fp32 per 128 x 128 block; int8 one fp16 per output row, negligible; int4 one fp16 per
-# group of 128 (g32: of 32); nvfp4 one fp8 per 16; mxfp4 and mxfp8 one e8m0 per 32 (OCP Microscaling 1.0).
+# group of 128 (g64: of 64, g32: of 32); nvfp4 one fp8 per 16; mxfp4 and mxfp8 one e8m0 per 32 (OCP
+# Microscaling 1.0).
 _FORMATS = (
     Format("fp32", 32, "fp32", 32),
     Format("bf16", 16, "bf16"),
@@ -45,6 +46,7 @@ _FORMATS = (
     Format("int8", 8, "int8"),
     Format("w8a16", 8, "bf16"),
     Format("w4a16", 4 + 16 / 128, "bf16"),
+    Format("w4a16-g64", 4 + 16 / 64, "bf16"),
     Format("w4a16-g32", 4 + 16 / 32, "bf16"),
     Format("nvfp4", 4 + 8 / 16, "fp4"),
     Format("mxfp4", 4 + 8 / 32, "fp4"),
@@ -152,6 +154,13 @@ class Precision:
     def bytes_per(self, tensor_class: str) -> float:
         """Bytes of one weight of a tensor class, scales included."""
         return self.of(tensor_class).bits / 8
+
+    @property
+    def label(self) -> str:
+        """The name, and the classes that a checkpoint stores in other formats than the name says."""
+        plain = precision(self.name)
+        odd = [f"{key} {one.name}" for key, one in self.classes.items() if one.name != plain.of(key).name]
+        return ", ".join([self.name, *odd])
 
     @property
     def compute(self) -> str:

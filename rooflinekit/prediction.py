@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from rooflinekit.calibration import Calibration
@@ -11,7 +12,7 @@ from rooflinekit.capacity import memory_bytes, remedy
 from rooflinekit.evidence import Kind, weakest
 from rooflinekit.hardware import Hardware
 from rooflinekit.llm import Llm
-from rooflinekit.memory import resident_weight_bytes
+from rooflinekit.memory import resident_weight_bytes, snapshot_bytes
 from rooflinekit.precision import Precision
 from rooflinekit.target import Target
 from rooflinekit.transformer import Load, forward_pass
@@ -176,16 +177,18 @@ def predict_step(
     if host_s:
         lines = (*lines, Line(label="host", kind="host", bytes=0.0, flops=0.0, time_s=host_s, bound="host"))
     batch, context = float(load.batch), float(load.context)
-    # The tokens of this step enter the cache too.
-    held = memory_bytes(target, batch, context + float(load.width))
+    # The tokens of this step enter the cache too, and of a recurrent layer a state for each row to judge.
+    judged = 0.0 if load.prefill else float(load.width) - 1.0
+    waiting = partial(snapshot_bytes, llm, batch, judged)
+    held = memory_bytes(target, batch, context + float(load.width), float(waiting(tp)))
     # Intensity is against device memory: bytes over a link are another roof.
     moved = sum(line.bytes for line in lines if line.kind != "collective")
     flops = sum(line.flops for line in lines)
-    missing = remedy(target, hardware, batch, context + float(load.width))
+    missing = remedy(target, hardware, batch, context + float(load.width), waiting)
     return Prediction(
         model=llm.name,
         hardware=hardware.name,
-        dtype=numbers.name,
+        dtype=numbers.label,
         kv_dtype=f"{numbers.kv_bits:g} bit",
         batch=batch,
         context=context,

@@ -10,7 +10,7 @@ import numpy as np
 
 from rooflinekit.acceptance import Acceptance, Survival
 from rooflinekit.calibration import Calibration
-from rooflinekit.capacity import memory_bytes, remedy
+from rooflinekit.capacity import drafting_bytes, memory_bytes, remedy
 from rooflinekit.curve import CurvePoint, Loss, allowed_k, curve_of, loss_account, plan_at, rounds_by_k
 from rooflinekit.drafters.base import Drafter
 from rooflinekit.engines import flags
@@ -179,7 +179,7 @@ def recommend_k(
         drafter=drafter.name,
         drafter_title=drafter.title,
         acceptance=acceptance.label,
-        dtype=target.precision.name,
+        dtype=target.precision.label,
         tp=target.tp,
         batch=float(load.batch),
         context=float(load.context),
@@ -212,10 +212,7 @@ class _Room(NamedTuple):
 def _room(target: Target, hardware: Hardware, drafter: Drafter, load: Load, top: int) -> _Room:
     """Memory of target, drafter and caches at the end of a round, and what would fit if that does not."""
     batch, context = float(load.batch), float(load.context) + top + 1
-
-    def extra(tp: int) -> float:
-        return float(drafter.memory_bytes(batch=batch, context=context, tp=tp))
-
+    extra = drafting_bytes(drafter, target, load, top)
     held = memory_bytes(target, batch, context, extra(target.tp))
     return _Room(held, remedy(target, hardware, batch, context, extra))
 

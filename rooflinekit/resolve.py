@@ -102,7 +102,8 @@ def pick_precision(
 
     A checkpoint in a 4-bit format runs on a device without 4-bit units too: its weights are then
     dequantised and computed in bf16, as engines do. Other formats that the device cannot compute in are
-    refused, with the weight-only format named. A cache format that the checkpoint names is its own too.
+    refused, with the weight-only format named; in a checkpoint of several formats, which no one name could
+    stand for, each is replaced by what the device has. A cache format that the checkpoint names is its own.
     """
     peaks = hardware.peak
     measured = hardware.name == "local" and bool(peaks) and find_format(llm.dtype).compute not in peaks
@@ -114,17 +115,22 @@ def pick_precision(
         # A CPU without bf16 units runs the model in the format it was measured in.
         chosen = precision(calibration.dtype if calibration else next(iter(hardware.peak)), kv_dtype)
     else:
-        formats = {key: _runnable(name, hardware) for key, name in llm.formats.items()}
-        chosen = precision(_runnable(llm.dtype, hardware), kv_dtype, formats)
+        mixed = bool(llm.formats)
+        formats = {key: _runnable(name, hardware, mixed=mixed) for key, name in llm.formats.items()}
+        chosen = precision(_runnable(llm.dtype, hardware, mixed=mixed), kv_dtype, formats)
     chosen = on_device(chosen, hardware.peak)
     for compute in chosen.computes:
         require_peak(hardware, compute)
     return chosen
 
 
-def _runnable(name: str, hardware: Hardware) -> str:
-    four_bits = find_format(name).compute == "fp4"
-    return WEIGHT_ONLY[name] if four_bits and hardware.peak and "fp4" not in hardware.peak else name
+def _runnable(name: str, hardware: Hardware, *, mixed: bool) -> str:
+    compute, peaks = find_format(name).compute, hardware.peak
+    if not peaks or compute in peaks:
+        return name
+    if compute == "fp4" or (mixed and name in WEIGHT_ONLY):
+        return WEIGHT_ONLY[name]
+    return "fp16" if mixed and name == "bf16" and "fp16" in peaks else name
 
 
 def setup(

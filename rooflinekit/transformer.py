@@ -122,8 +122,9 @@ def block_works(block: Block, hidden: int, load: Load, precision: Precision, tp:
     for part in (block.mixer, block.cross):
         if part is not None:
             works += [
-                linear_work(linear, cached if linear.over_cache else rows, precision, count)
+                linear_work(linear, cached if linear.over_cache or linear.once else rows, precision, count)
                 for linear in part.linears(hidden, tp)
+                if load.prefill or not linear.once
             ]
     works += mixer_works(block, load, precision, tp)
     works += [linear_work(linear, rows, precision, count) for linear in block.hyper_linears(hidden)]

@@ -1,9 +1,7 @@
 """Hypothesis strategies for the things the physics is made of: machines, works, models, loads, drafters."""
 
 import math
-import os
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from rooflinekit import drafters
@@ -12,15 +10,6 @@ from rooflinekit.llm import Attention, Block, Llm, Mla, Mlp, Moe
 from rooflinekit.precision import FORMATS, precision
 from rooflinekit.transformer import Load
 from rooflinekit.work import Ceiling, Machine, Staircase, Work
-
-# Shared cores make times say nothing, so no deadline. The same examples on every run; with
-# ROOFLINEKIT_HYPOTHESIS=search many more, and new ones each time.
-_QUIET = [HealthCheck.too_slow, HealthCheck.filter_too_much]
-settings.register_profile(
-    "repo", deadline=None, max_examples=50, derandomize=True, suppress_health_check=_QUIET
-)
-settings.register_profile("search", deadline=None, max_examples=300, suppress_health_check=_QUIET)
-settings.load_profile(os.environ.get("ROOFLINEKIT_HYPOTHESIS", "repo"))
 
 DTYPES = ("bf16", "fp16", "fp32", "fp8", "int8", "fp4")
 KINDS = ("linear", "attention", "experts", "elementwise", "collective")

@@ -272,6 +272,14 @@ def test_ranks_that_do_not_divide_the_heads_are_refused(capsys, tp):
     refused(capsys, (*PREDICT, "--tp", tp), f"over {tp} ranks", "--tp")
 
 
+def test_a_drafter_that_cannot_be_split_is_named(capsys):
+    """64 heads on 32 ranks, but the drafter's 16 not; where the target cannot be split, it is not the drafter."""
+    small = ("recommend", "--model", "qwen3-32b", "--drafter", "small-lm:qwen3-0.6b", "--alpha", "0.8")
+    place = ("--hardware", "h100-sxm", "--tp")
+    refused(capsys, (*small, *place, "32"), "drafter small-lm (qwen3-0.6b", "attention heads 16", "32 ranks")
+    assert "drafter" not in refused(capsys, (*small, *place, "3"), "heads 64")
+
+
 def test_a_draft_past_the_trained_block_is_refused(capsys):
     """DSpark drafts seven."""
     refused(capsys, (*ALPHA[:5], "--drafter", "dspark", "--alpha", "0.8", "--k", "8"), "K = 8", "--k 7")
@@ -342,3 +350,10 @@ def test_errors_of_json_output_are_still_text_on_the_error_stream(capsys):
     """A program that reads the JSON sees an empty stream and the exit code."""
     refused(capsys, (*PREDICT, "--batch", "0", "--json"), "--batch")
     assert json.dumps({}) == "{}"
+
+
+def test_a_drafter_in_a_format_the_device_lacks_is_refused(capsys):
+    place = ("--model", "llama-3.1-8b", "--hardware", "a100-80gb-sxm", "--drafter", "small-lm:llama-3.2-1b")
+    words = ("recommend", *place, "--alpha", "0.8", "--draft-dtype")
+    refused(capsys, (*words, "fp8"), "no fp8 matrix rate", "--draft-dtype w8a16")
+    assert run([*words, "w8a16"]) == 0

@@ -28,7 +28,7 @@ from rooflinekit.drafters import (
 )
 from rooflinekit.drafters.parts import blocks_of
 from rooflinekit.drafters.small_lm import SmallLm
-from rooflinekit.drafting_options import make_drafter
+from rooflinekit.drafting_options import _small_lm, make_drafter
 from rooflinekit.engines import flags
 from rooflinekit.errors import ModelError
 from rooflinekit.llm import Block, Mla, Mlp, Moe, Mtp
@@ -427,6 +427,114 @@ def test_modules_keep_the_format_of_the_checkpoint():
     assert make_drafter("eagle3", plain).precision.name == "bf16"
 
 
+def works_of(drafter, label, k=2.0):
+    """One step's works with a label."""
+    plan = drafter.plan(k=k, batch=1.0, context=0.0)
+    return next(w for one in plan for w in one.works if w.label == label)
+
+
+SHARING = ["eagle", "dflash", "dspark", "domino"]
+OWN = ["eagle3", "peagle", "medusa"]
+
+
+@pytest.mark.parametrize("dtype", ["auto", "w4a16", "fp32"])
+@pytest.mark.parametrize("name", SHARING)
+def test_a_shared_head_is_read_in_the_format_of_the_target(name, dtype):
+    """A q4_k_m file holds its head in q6_k, 210 bytes per 256: 0.431 GB, whatever the drafter's own format."""
+    drafter = make_drafter(name, Target(LLAMA, precision("q4_k_m")), dtype)
+    assert works_of(drafter, "lm head").weight_bytes == HEAD * 210 / 256 == pytest.approx(0.431e9, rel=1e-3)
+    own, layers = {"auto": 2.0, "w4a16": 4.125 / 8, "fp32": 4.0}[dtype], 1 if name == "eagle" else 5
+    assert works_of(drafter, "mlp down").weight_bytes == layers * 14336 * H * own
+    # A row of the embedding (q4_k: 144 bytes per 256) and the activations it becomes.
+    rows = works_of(drafter, "embedding")
+    assert rows.activation_bytes == rows.rows * H * (144 / 256 + drafter.precision.bytes_per_activation)
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_head_of_its_own_has_the_format_of_the_drafter(name):
+    """Two bytes a weight of EAGLE-3's 32,000 tokens beside a 4-bit target, read and held; the embedding is shared."""
+    target = Target(LLAMA, precision("q4_k_m"))
+    drafter = make_drafter(name, target)
+    vocab = V if name == "medusa" else 32_000
+    assert works_of(drafter, "lm head").weight_bytes == 2 * vocab * H
+    assert drafter.memory_bytes(batch=1.0, context=0.0) == pytest.approx(2 * drafter.own_params, rel=1e-12)
+    quantised = make_drafter(name, target, "q8_0")
+    assert works_of(quantised, "lm head").weight_bytes == vocab * H * 34 / 32
+
+
+@pytest.mark.parametrize("dtype", ["auto", "bf16"])
+def test_modules_read_a_quantised_head_of_their_target(dtype):
+    """Qwen3.6-27B-NVFP4: bf16 modules, a head of 248,320 x 5,120 in 4.5 bits: 0.715 GB, not 2.543."""
+    llm = find_llm("qwen3.5-27b")
+    llm = replace(llm, mtp=replace(llm.mtp, format="bf16"))
+    drafter = make_drafter("mtp", Target(llm, precision("nvfp4", classes={"head": "nvfp4"})), dtype)
+    head = works_of(drafter, "lm head")
+    assert head.weight_bytes == 248_320 * 5_120 * 4.5 / 8 == pytest.approx(0.715e9, rel=1e-3)
+    assert head.dtype == "fp4"
+    assert works_of(drafter, "feature fusion").weight_bytes == 2 * 2 * 5_120 * 5_120
+
+
+def test_quantised_classes_of_a_target_are_not_those_of_its_drafter():
+    """A bf16 target with a quantised feed-forward layer: the drafter's is in bf16."""
+    drafter = make_drafter("eagle3", Target(LLAMA, precision("bf16", "fp8", {"mlp": "w4a16"})))
+    assert drafter.precision.bytes_per("mlp") == 2.0
+    assert drafter.precision.kv_bits == 8
+
+
+GPT = find_llm("gpt-oss-120b")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "experts"),
+    [
+        (precision("bf16", classes={"experts": "mxfp4"}), "fp4"),
+        (precision("bf16", classes={"experts": "w4a16-mxfp4"}), "bf16"),
+        (BF16, "bf16"),
+        (precision("fp16"), "fp16"),
+    ],
+)
+def test_a_small_model_keeps_the_formats_of_its_checkpoint(numbers, experts):
+    """gpt-oss-20b: 24 layers x 32 experts of 3 x 2,880^2 in 4.25 bits, 1.8 B others in 16: 13.8 GB, not 41.8."""
+    llm = replace(find_llm("gpt-oss-20b"), formats={"experts": "mxfp4"})
+    drafter = _small_lm(llm, Target(GPT, numbers), "auto")
+    weights = 24 * 32 * 3 * 2880**2
+    held = weights * 4.25 / 8 + 2 * (drafter.own_params - weights)
+    assert drafter.memory_bytes(batch=1.0, context=0.0) == pytest.approx(held, rel=1e-3)
+    assert held == pytest.approx(13.8e9, rel=0.005)
+    assert drafter.precision.of("experts").compute == experts
+    assert drafter.precision.compute == numbers.compute
+    named = make_drafter("small-lm:gpt-oss-20b", Target(GPT, numbers))
+    assert named.memory_bytes(batch=1.0, context=0.0) == drafter.memory_bytes(batch=1.0, context=0.0)
+
+
+def test_a_small_model_takes_another_format_only_if_asked_or_needed():
+    """The format asked for; weights of 16 bits in the target's; its cache in the target's format."""
+    target = Target(GPT, precision("bf16", "fp8"))
+    assert make_drafter("small-lm:gpt-oss-20b", target, "bf16").memory_bytes(
+        batch=1.0, context=0.0
+    ) == pytest.approx(41.8e9, rel=0.002)
+    assert make_drafter("small-lm:gpt-oss-20b", target).precision.kv_bits == 8
+    plain = make_drafter("small-lm:llama-3.2-1b", Target(LLAMA, precision("fp32")))
+    assert plain.precision == precision("fp32")
+    quantised = make_drafter("small-lm:llama-3.2-1b", Target(LLAMA, precision("q4_k_m")))
+    assert quantised.precision == BF16
+
+
+def test_a_config_of_a_small_model_keeps_its_formats(tmp_path):
+    """fp8 weights beside a target that computes in bf16: the same bytes, dequantised."""
+    config = {
+        "model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 2048,
+        "intermediate_size": 8192, "num_hidden_layers": 16, "num_attention_heads": 32,
+        "num_key_value_heads": 8, "vocab_size": V, "torch_dtype": "bfloat16",
+        "quantization_config": {"quant_method": "fp8"},
+    }  # fmt: skip
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(config), encoding="utf-8")
+    assert make_drafter(str(path), Target(LLAMA, BF16)).precision.main.name == "w8a16"
+    assert make_drafter(str(path), Target(LLAMA, precision("fp8"))).precision.main.name == "fp8"
+    assert make_drafter(str(path), Target(LLAMA, BF16), "bf16").precision == BF16
+
+
 SHAPE = {"hidden": H, "intermediate": 14336, "heads": 32, "kv_heads": 8, "head_dim": 128, "layers": 5}
 
 
@@ -582,6 +690,37 @@ def test_drafters_are_listed_with_what_they_cost():
     assert all(row["reason"] is None for name, row in rows.items() if name != "mtp")
     assert "mtp: llama-3.1-8b has no" in " ".join(shown("list").split())
     assert "11.610 B" in shown("show", "mtp", "--model", "deepseek-v3")
+
+
+@pytest.mark.parametrize(
+    "model", ["deepseek-v3", "falcon-40b", "gemma-3-27b", "gpt-oss-120b", "nemotron-3-nano-30b-a3b", "qwen2.5-7b",
+              "qwen3.5-27b", "t5-v1.1-xxl"]
+)  # fmt: skip
+def test_drafters_are_listed_for_any_preset(model):
+    """A small model of the same vocabulary, or the reason why there is none."""
+    rows = {row["name"]: row for row in json.loads(shown("list", "--model", model, "--json"))}
+    assert set(rows) == {*NAMES}
+    assert all(row["target"] == model for row in rows.values())
+    small = rows["small-lm"]
+    assert (small["reason"] is None) == (small["own_params"] is not None)
+
+
+def test_the_small_model_of_the_list_shares_the_tokenizer():
+    """Qwen's for Qwen, Llama's for Llama; none for GPT-2, and the list says so."""
+    for model, small in (("qwen2.5-7b", "qwen3-0.6b"), ("llama-3.1-70b", "llama-3.2-1b")):
+        assert f"{small}, " in json.loads(shown("list", "--model", model, "--json"))[0]["title"]
+    assert "small-lm: no smaller preset has the 50257 tokens of gpt2-large" in " ".join(
+        shown("list", "--model", "gpt2-large").split()
+    )
+
+
+def test_drafters_are_shown_for_the_checkpoint_of_the_target():
+    """DeepSeek-V3's modules are in fp8: one byte a weight and one scale of 4 bytes per 128 x 128."""
+    row = json.loads(shown("show", "mtp", "--model", "deepseek-v3", "--json"))
+    assert row["memory_bytes"] == pytest.approx(row["own_params"] * (1 + 4 / 128**2), rel=1e-3)
+    assert json.loads(shown("show", "small-lm:gpt-oss-20b", "--model", "gpt-oss-120b", "--json"))[
+        "memory_bytes"
+    ] == pytest.approx(13.8e9, rel=0.005)
 
 
 def test_a_config_is_checked_with_its_k(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -41,17 +42,72 @@ def facts(drafter: Any, llm: Any, k: int) -> dict[str, Any]:
     }
 
 
-def build(spec: str, model: str, k: int) -> dict[str, Any]:
-    """Build a drafter for a target in bf16 and describe it."""
+FACTS = (
+    "name",
+    "title",
+    "target",
+    "serial_passes",
+    "max_k",
+    "k_rule",
+    "own_params",
+    "memory_bytes",
+    "k",
+    "bytes_per_round",
+    "reason",
+)
+
+
+def refusal(name: str, llm: Any, reason: str) -> dict[str, Any]:
+    """Facts of a drafter that a target cannot have."""
+    return dict.fromkeys(FACTS) | {"name": name, "target": llm.name, "reason": reason}
+
+
+def build(spec: str, llm: Any, k: int) -> dict[str, Any]:
+    """Build a drafter for a target in the formats of its checkpoint and describe it."""
     from rooflinekit.drafting_options import make_drafter
     from rooflinekit.precision import precision
-    from rooflinekit.readers.models import find_llm
-    from rooflinekit.resolve import number
     from rooflinekit.target import Target
 
+    numbers = precision(llm.dtype, llm.kv_dtype, llm.formats)
+    return facts(make_drafter(spec, Target(llm, numbers)), llm, k)
+
+
+def target_of(model: str, k: int) -> Any:
+    """Check the options and find the target."""
+    from rooflinekit.readers.models import find_llm
+    from rooflinekit.resolve import number
+
     number(k, "--k", 1, 1024)
-    llm = find_llm(model)
-    return facts(make_drafter(spec, Target(llm, precision("bf16"))), llm, k)
+    return find_llm(model)
+
+
+def family(name: str) -> str:
+    """Letters that a model's name begins with."""
+    return "".join(takewhile(str.isalpha, name.lower()))
+
+
+def small_preset(llm: Any) -> str | None:
+    """Name of a smaller preset with the target's vocabulary: its own family (padding aside) first, then any.
+
+    Examples
+    --------
+    >>> from rooflinekit.readers.models import find_llm
+    >>> small_preset(find_llm("qwen3-8b")), small_preset(find_llm("gpt2-large"))
+    ('qwen3-0.6b', None)
+    """
+    from rooflinekit.drafting_options import PADDING
+    from rooflinekit.readers.models import find_llm, model_names
+
+    def kin(one: Any) -> bool:
+        return family(one.name) == family(llm.name) and abs(one.vocab - llm.vocab) <= PADDING
+
+    found = [
+        one
+        for one in map(find_llm, model_names())
+        if (kin(one) or one.vocab == llm.vocab) and one.total_params < llm.total_params and not one.encoder
+    ]
+    found.sort(key=lambda one: (not kin(one), one.total_params))
+    return found[0].name if found else None
 
 
 @command.command("list")
@@ -63,16 +119,22 @@ def build(spec: str, model: str, k: int) -> dict[str, Any]:
 def list_(model: str, k: int, as_json: bool) -> None:  # noqa: FBT001
     """List the drafters, the shape each takes for a target, and what a round moves."""
     from rooflinekit.drafters import BUILDERS, CARRIED
-    from rooflinekit.errors import ModelError
+    from rooflinekit.errors import RooflineError
 
-    rows = [build(name, model, k) for name in ("small-lm:llama-3.2-1b", *BUILDERS)]
-    for name in CARRIED:
-        try:
-            rows.append(build(name, model, k))
-        except ModelError as error:
-            rows.append(
-                dict.fromkeys(rows[0]) | {"name": name, "target": rows[0]["target"], "reason": str(error)}
+    llm = target_of(model, k)
+    small = small_preset(llm)
+    rows = []
+    if small is None:
+        rows.append(
+            refusal(
+                "small-lm", llm, f"no smaller preset has the {llm.vocab} tokens of {llm.name}'s tokenizer"
             )
+        )
+    for name in (*([f"small-lm:{small}"] if small else []), *BUILDERS, *CARRIED):
+        try:
+            rows.append(build(name, llm, k))
+        except RooflineError as error:
+            rows.append(refusal(name.partition(":")[0], llm, str(error)))
     if as_json:
         print_json(rows)
         return
@@ -90,7 +152,7 @@ def list_(model: str, k: int, as_json: bool) -> None:  # noqa: FBT001
 @JSON
 def show_(name: str, model: str, k: int, as_json: bool) -> None:  # noqa: FBT001
     """Show one drafter, by name or config.json."""
-    row = build(name, model, k)
+    row = build(name, target_of(model, k), k)
     if as_json:
         print_json(row)
         return

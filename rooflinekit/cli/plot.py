@@ -50,7 +50,7 @@ def roofline_(model: str, hardware: str, context: float, parts: bool, out: Path,
     points = points_of(ready.machine, ready.target, context=context, parts=parts)
     numbers = ready.target.precision
     title = f"{ready.target.llm.name} on {ready.hardware.title}"
-    subtitle = f"{numbers.name}, context {context:g}"
+    subtitle = f"{numbers.label}, context {context:g}"
     _save(roofline(ready.machine, points, numbers=numbers, title=title, subtitle=subtitle), out)
 
 
@@ -209,7 +209,7 @@ def batch(
     )
     title = f"{built.name} with {ready.target.llm.name} on {ready.hardware.title}"
     calibration = ready.calibration.name if ready.calibration else "datasheet"
-    subtitle = f"{accepted.label}, {ready.target.precision.name}, context {context:g}; {calibration}"
+    subtitle = f"{accepted.label}, {ready.target.precision.label}, context {context:g}; {calibration}"
     room = largest_batch(ready.target, ready.hardware, built, context)
     _save(batch_curve(curves, fits_up_to=room, title=title, subtitle=subtitle), out)
 

@@ -23,7 +23,7 @@ from rooflinekit.transformer import Load
 def draw(found: Answer, folder: Path) -> list[Path]:
     """Draw the pictures into a folder; returns what was written."""
     target = Target(find_llm(found.decode.model), precision(found.calibration.dtype))
-    subtitle = f"{target.precision.name}, context {CONTEXT}"
+    subtitle = f"{target.precision.label}, context {CONTEXT}"
     steps = roofline(
         found.machine,
         points_of(found.machine, target, context=CONTEXT),

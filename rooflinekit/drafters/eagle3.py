@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rooflinekit.drafters.parts import Shape, blocks_of, dense_width, first_attention, proposal_words
+from rooflinekit.drafters.parts import (
+    Shape,
+    blocks_of,
+    dense_width,
+    first_attention,
+    own_bytes,
+    proposal_words,
+)
 from rooflinekit.llm import Block, Linear, Llm, Mlp
-from rooflinekit.memory import kv_cache_bytes, resident_weight_bytes
+from rooflinekit.memory import kv_cache_bytes
 from rooflinekit.precision import Precision
 from rooflinekit.transformer import Load, block_works, embedding_works, head_works, linear_work
 from rooflinekit.work import Pass, Real, Work
@@ -97,7 +104,8 @@ class Eagle3:
         """Layer, fusion (on every rank) and draft head, and the draft cache; the target's embedding is shared."""
         fusion = self.fusion.parameters * self.precision.bytes_per("mlp")
         cache = kv_cache_bytes(self.llm, batch, context, self.precision, tp)
-        return resident_weight_bytes(self.llm, self.precision, tp) + fusion + cache
+        head = self.llm.embedding_params * self.precision.bytes_per("head") / tp
+        return own_bytes(self.llm, self.precision, tp) + head + fusion + cache
 
 
 def for_target(target: Llm, precision: Precision) -> Eagle3:

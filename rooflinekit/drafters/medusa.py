@@ -118,7 +118,7 @@ def from_shape(shape: Shape, target: Llm, precision: Precision, origin: str) -> 
         heads,
         shape["layers"],
         target.hidden,
-        shape.get("vocab") or target.vocab,
+        shape.get("draft_vocab") or shape.get("vocab") or target.vocab,
         precision,
         origin,
         caution if heads == WRITTEN_HEADS else "",

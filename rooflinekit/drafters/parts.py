@@ -114,8 +114,7 @@ def blocks_of(shape: Shape, *, wide_first: bool = False, norms: float = 2) -> tu
 
 def own_bytes(llm: Llm, precision: Precision, tp: int = 1) -> float:
     """Layers of a drafter on one rank (B), without the embedding and head it shares with the target."""
-    tables = llm.embedding_params * precision.bytes_per("embedding") / tp
-    return resident_weight_bytes(llm, precision, tp) - tables
+    return resident_weight_bytes(replace(llm, vocab=0), precision, tp)
 
 
 def own_layer_params(llm: Llm) -> int:

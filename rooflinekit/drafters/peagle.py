@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from rooflinekit.drafters import eagle3
 from rooflinekit.drafters.eagle3 import FUSED_LAYERS
-from rooflinekit.drafters.parts import Shape, dense_width, first_attention
+from rooflinekit.drafters.parts import Shape, dense_width, first_attention, own_bytes
 from rooflinekit.llm import Block, Linear, Llm, Mlp
-from rooflinekit.memory import kv_cache_bytes, resident_weight_bytes
+from rooflinekit.memory import kv_cache_bytes
 from rooflinekit.precision import Precision
 from rooflinekit.transformer import Load, block_works, embedding_works, head_works, linear_work
 from rooflinekit.work import Pass, Real, Work
@@ -101,7 +101,8 @@ class PEagle:
         """Layers, fusion (on every rank), draft head and cache; the target's embedding is shared."""
         fusion = self.fusion.parameters * self.precision.bytes_per("mlp")
         cache = kv_cache_bytes(self.llm, batch, context, self.precision, tp)
-        return resident_weight_bytes(self.llm, self.precision, tp) + fusion + cache
+        head = self.llm.embedding_params * self.precision.bytes_per("head") / tp
+        return own_bytes(self.llm, self.precision, tp) + head + fusion + cache
 
 
 def for_target(target: Llm, precision: Precision) -> PEagle:

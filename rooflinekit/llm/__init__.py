@@ -9,11 +9,12 @@ counts and streamed bytes both come from that list.
 from rooflinekit.llm.attention import Attention, Indexer, Mla
 from rooflinekit.llm.ffn import Mlp, Moe
 from rooflinekit.llm.linear import Linear
-from rooflinekit.llm.model import Block, Llm, Mtp
+from rooflinekit.llm.model import AnyMixer, Block, Llm, Mtp
 from rooflinekit.llm.recurrent import GatedDelta, Mamba2
 from rooflinekit.llm.sparse import BlockSparse, Compressed
 
 __all__ = [
+    "AnyMixer",
     "Attention",
     "Block",
     "BlockSparse",

@@ -38,6 +38,8 @@ class Attention:
         Width of the input over the model's width (EAGLE-3 concatenates two: 2).
     output_class
         Tensor class of the output projection, where a checkpoint stores it unlike the others.
+    over_encoder
+        Whether keys and values are made of an encoder's output: once, before the first token.
     """
 
     heads: int
@@ -56,6 +58,7 @@ class Attention:
     shared_cache: bool = False
     input_multiple: int = 1
     output_class: str = "attention"
+    over_encoder: bool = False
 
     @property
     def values(self) -> int:
@@ -81,11 +84,12 @@ class Attention:
         """Weight matrices of one layer on one rank (QKV fused, as engines do)."""
         heads = shard(self.heads, tp, "number of attention heads")
         queries = heads * (self.head_dim * (2 if self.gate else 1) + (1 if self.head_gate else 0))
-        out = queries + self._kv_out(self.kv_heads_per_rank(tp))
-        return (
-            Linear("qkv projection", out, hidden * self.input_multiple, "attention"),
-            Linear("output projection", hidden, heads * self.values, self.output_class),
-        )
+        inner, cached = hidden * self.input_multiple, self._kv_out(self.kv_heads_per_rank(tp))
+        back = Linear("output projection", hidden, heads * self.values, self.output_class)
+        if self.over_encoder:
+            keys = Linear("encoder kv projection", cached, inner, "attention", once=True)
+            return Linear("query projection", queries, inner, "attention"), keys, back
+        return Linear("qkv projection", queries + cached, inner, "attention"), back
 
     def vector_parameters(self, hidden: int) -> float:
         """Biases, norms and sinks of one layer."""

@@ -22,6 +22,8 @@ class Linear:
         that are expanded from a latent).
     tensor_class
         Class that decides its number format (``rooflinekit.precision.CLASSES``).
+    once
+        Whether it works on an encoder's output, before the first token: a prefill reads it, a decode does not.
     """
 
     label: str
@@ -29,6 +31,7 @@ class Linear:
     inner: float
     tensor_class: str = "mlp"
     over_cache: bool = False
+    once: bool = False
 
     @property
     def parameters(self) -> float:

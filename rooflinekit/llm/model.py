@@ -90,7 +90,9 @@ class Block:
     @property
     def window(self) -> int | None:
         """Positions the mixer sees; ``None`` for all."""
-        return self.mixer.window if isinstance(self.mixer, Attention) else None
+        if isinstance(self.mixer, BlockSparse):
+            return self.mixer.attention.window
+        return self.mixer.window if isinstance(self.mixer, Attention | Compressed) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,8 +143,6 @@ class Llm:
         Longest context the model was trained for (tokens); 0 when unknown.
     encoder
         Layers of an encoder: counted and held, not run in a decode step.
-    head_bias
-        Whether the LM head has a bias.
     extra
         Further weights outside the layers (position tables, further norms); held, not streamed.
     final_norm_bias
@@ -161,7 +161,6 @@ class Llm:
     kv_dtype: str = "auto"
     max_context: int = 0
     encoder: tuple[Block, ...] = ()
-    head_bias: bool = False
     extra: int = 0
     final_norm_bias: bool = False
     mtp: Mtp | None = None
@@ -178,9 +177,9 @@ class Llm:
 
     @property
     def other_params(self) -> float:
-        """Elements outside layers and tables: last norm, head bias and what ``extra`` counts."""
+        """Elements outside layers and tables: last norm and what ``extra`` counts."""
         norm = self.hidden * (2 if self.final_norm_bias else 1)
-        return norm + (self.vocab if self.head_bias else 0) + self.extra
+        return norm + self.extra
 
     @property
     def total_params(self) -> int:
@@ -191,7 +190,10 @@ class Llm:
 
     @property
     def active_params(self) -> int:
-        """Parameters one token uses, input embedding counted whole as publishers mostly do."""
+        """All but the experts a token does not choose; input embedding counted whole as publishers mostly do.
+
+        An encoder counts too, though only the prompt passes through it.
+        """
         unused = sum(
             count * (moe.experts - moe.top_k) * moe.expert_parameters(self.hidden)
             for count, moe in self.moe_layers()
@@ -202,11 +204,6 @@ class Llm:
     def mtp_params(self) -> int:
         """Parameters of the MTP modules, shared tables not counted."""
         return round(self.mtp.parameters(self.hidden)) if self.mtp is not None else 0
-
-    @property
-    def is_moe(self) -> bool:
-        """Whether any layer routes to experts."""
-        return any(isinstance(block.ffn, Moe) for block in self.blocks)
 
     def kv_elements_per_token(self, tp: int = 1) -> float:
         """Cache elements one token leaves over all layers, on one rank."""

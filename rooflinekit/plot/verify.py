@@ -84,9 +84,7 @@ def verify_curve(
     _lines(ax, widths, curves, "ratio", lw=1.6, ls=LINES[_kind(machine)])
     _points(ax, measured)
     _finish(ax, [*curves.values(), *plain.values()], measured, float(widths[-1]))
-    text = (
-        f"{target.precision.name}, batch {load.batch:g}, context {load.context:g}; ceilings: {_kind(machine)}"
-    )
+    text = f"{target.precision.label}, batch {load.batch:g}, context {load.context:g}; ceilings: {_kind(machine)}"
     head(ax, title or f"Verify of {target.llm.name} on {machine.name}", text)
     _legend(ax, measured, machine, baseline)
     _ends(ax, widths, curves)

@@ -35,7 +35,7 @@ def _proposal(fields: Fields) -> dict[str, int]:
 
 def _eagle(fields: Fields) -> dict[str, int]:
     fields.require(LAYER_FIELDS)
-    return layer_shape(fields) | _proposal(fields)
+    return layer_shape(fields) | {"vocab": fields.count("vocab_size")} | _proposal(fields)
 
 
 def _eagle3(fields: Fields) -> dict[str, int]:
@@ -54,7 +54,7 @@ def _eagle3(fields: Fields) -> dict[str, int]:
     norms = {"fusion_norms": fused * target} if fields.flag("fc_norm") else {}
     return (
         shape
-        | {"draft_vocab": draft_vocab, "target_hidden": target, "fused": fused}
+        | {"vocab": vocab, "draft_vocab": draft_vocab, "target_hidden": target, "fused": fused}
         | norms
         | _proposal(fields)
     )
@@ -146,10 +146,9 @@ def _medusa(fields: Fields) -> dict[str, int]:
             break
     if fields.has("hidden_size"):
         shape["hidden"] = fields.count("hidden_size")
-    for key in ("truncated_vocab_size", "vocab_size"):
+    for name, key in (("vocab", "vocab_size"), ("draft_vocab", "truncated_vocab_size")):
         if fields.has(key):
-            shape["vocab"] = fields.count(key)
-            break
+            shape[name] = fields.count(key)
     return shape
 
 
@@ -159,8 +158,10 @@ def _mtp(fields: Fields) -> dict[str, int]:
     experts = [fields.count(key) for key in _EXPERTS if fields.has(key)]
     found = {"experts": experts[0]} if experts else {}
     if experts:  # a mixture takes its layer from the target
-        return {"hidden": fields.count("hidden_size"), "modules": modules} | found | _proposal(fields)
-    return layer_shape(fields) | {"modules": modules} | _proposal(fields)
+        found |= {"hidden": fields.count("hidden_size")}
+    else:
+        found = layer_shape(fields)
+    return found | {"vocab": fields.count("vocab_size"), "modules": modules} | _proposal(fields)
 
 
 _READERS: dict[str, Callable[[Fields], dict[str, int]]] = {
@@ -192,16 +193,19 @@ def shape_of(kind: str, config: Mapping[str, Any], where: str) -> dict[str, int]
     dict
         Whole numbers above zero. Layers of all kinds but Medusa: ``hidden``, ``intermediate``, ``heads``,
         ``kv_heads`` and ``head_dim`` (or the ranks of latent attention), ``layers``, ``window`` of
-        ``window_layers``. ``draft_vocab`` of an LM head of its own, ``fused`` or ``target_layers`` (hidden
-        states read), ``target_hidden``, ``block_size`` (K + 1 for DFlash and Domino, K for DSpark),
-        ``proposed_k``, and the sizes of the kind's head.
+        ``window_layers``. ``vocab`` of the tokenizer, ``draft_vocab`` of an LM head of its own, ``fused`` or
+        ``target_layers`` (hidden states read), ``target_hidden``, ``target_depth`` (layers of the target),
+        ``block_size`` (K + 1 for DFlash and Domino, K for DSpark), ``proposed_k``, and the sizes of the
+        kind's head.
 
     Raises
     ------
     ModelError
         A field is missing or cannot be.
     """
-    return _READERS[kind](flattened(config, where))
+    fields = flattened(config, where)
+    depth = {"target_depth": fields.count("num_target_layers")} if fields.has("num_target_layers") else {}
+    return _READERS[kind](fields) | depth
 
 
 def drafter_shape(config: Mapping[str, Any], where: str) -> tuple[str, dict[str, int]]:

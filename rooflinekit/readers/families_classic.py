@@ -71,7 +71,7 @@ def _t5(fields: Fields) -> Shape:
     layers = fields.count("num_hidden_layers")
     positions = fields.count_or("relative_attention_num_buckets", 32) * heads
     return Shape(
-        blocks=[Block(1, attention, ffn, norms=3, cross=attention)]
+        blocks=[Block(1, attention, ffn, norms=3, cross=replace(attention, over_encoder=True))]
         * fields.count_or("num_decoder_layers", layers),
         encoder=[Block(1, attention, ffn)] * layers,
         extra=2 * positions + hidden,

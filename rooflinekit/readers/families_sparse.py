@@ -131,7 +131,8 @@ def _deepseek_v4(fields: Fields) -> Shape:
         # The streams are merged before the last norm: a matrix row, a bias and a scale.
         extra=streams * streams * hidden + streams + 1 if streams > 1 else 0,
         mtp=mtp_modules(fields, block(ratios[layers] if len(ratios) > layers else 0)),
-        formats={"experts": "mxfp4"} if fields.text("expert_dtype") == "fp4" else {},
+        # 4-bit weights, inputs in 8 bits: no format computes so, and the 4-bit rate would be too fast.
+        formats={"experts": "w4a16-mxfp4"} if fields.text("expert_dtype") == "fp4" else {},
     )
 
 

@@ -35,8 +35,8 @@ class Shape:
         The encoder's layers.
     extra
         Weights outside the layers besides tables and last norm (see ``Llm.extra``).
-    head_bias, final_norm_bias
-        Whether the LM head, and the last norm, have biases.
+    final_norm_bias
+        Whether the last norm has a bias.
     mtp
         Modules that come with the model and draft for it.
     formats
@@ -49,7 +49,6 @@ class Shape:
     blocks: Sequence[Block]
     encoder: Sequence[Block] = ()
     extra: int = 0
-    head_bias: bool = False
     final_norm_bias: bool = False
     mtp: Mtp | None = None
     formats: Mapping[str, str] = field(default_factory=dict)

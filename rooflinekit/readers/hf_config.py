@@ -14,8 +14,8 @@ from rooflinekit.readers.config_file import CONFIG, config_path, modelopt_sectio
 from rooflinekit.readers.drafter_config import KINDS, drafter_kind, drafter_mark
 from rooflinekit.readers.family import Family, Shape
 from rooflinekit.readers.hf_fields import Fields, language_part, shown
-from rooflinekit.readers.quant_modules import OUTPUT
-from rooflinekit.readers.quantization import Stored, stored_formats
+from rooflinekit.readers.quant_modules import OUTPUT, Layout
+from rooflinekit.readers.quantization import Stored, agreed_formats, stored_formats
 from rooflinekit.readers.registry import FAMILIES, find_family
 
 __all__ = ["FAMILIES", "llm_from_config", "load_llm", "read_config"]
@@ -48,13 +48,18 @@ def _stored_apart(block: Block, stored: Stored) -> Block:
     return block
 
 
-def _held(blocks: Iterable[Block], hidden: int) -> set[str]:
-    """Tensor classes of a model."""
-    classes = {"head", "embedding", "vectors"}
+def _layout(blocks: Iterable[Block], hidden: int) -> Layout:
+    """Which layers have which tensor classes; output projections only where they can be stored apart."""
+    having: dict[str, set[int]] = {}
+    layers = 0
     for block in blocks:
-        classes |= {linear.tensor_class for linear in block.linears(hidden)}
+        classes = {linear.tensor_class for linear in block.linears(hidden)}
         classes |= {"experts"} if isinstance(block.ffn, Moe) else set()
-    return classes
+        classes |= {OUTPUT} if isinstance(block.mixer, Attention | Mla) else set()
+        for one in classes:
+            having.setdefault(one, set()).update(range(layers, layers + block.count))
+        layers += block.count
+    return Layout(layers, {one: frozenset(found) for one, found in having.items()})
 
 
 def _tied(fields: Fields, family: Family, shape: Shape) -> bool:
@@ -62,14 +67,15 @@ def _tied(fields: Fields, family: Family, shape: Shape) -> bool:
     return said if shape.tied is None else shape.tied
 
 
-def _assembled(fields: Fields, family: Family, name: str) -> Llm:
+def _assembled(fields: Fields, family: Family, name: str, beside: Mapping[str, Any] | None) -> Llm:
     """Build the layers, read the formats, and put both together."""
     built = family.build(fields)
     shape = built if isinstance(built, Shape) else Shape(blocks=built)
-    stored = stored_formats(fields)
     mtp, hidden = shape.mtp, fields.count("hidden_size")
+    layout = _layout(shape.blocks, hidden)
+    stored = stored_formats(fields, layout) if beside is None else agreed_formats(fields, layout, beside)
     blocks = tuple(_stored_apart(block, stored) for block in _merge(shape.blocks))
-    held = _held(blocks, hidden)
+    held = {"head", "embedding", "vectors", *layout.having}
     return Llm(
         name=name,
         hidden=hidden,
@@ -81,7 +87,6 @@ def _assembled(fields: Fields, family: Family, name: str) -> Llm:
         kv_dtype=stored.kv,
         max_context=fields.count_or("max_position_embeddings", 0),
         encoder=_merge(shape.encoder),
-        head_bias=shape.head_bias,
         extra=shape.extra,
         final_norm_bias=shape.final_norm_bias,
         mtp=replace(mtp, format=mtp.format or stored.mtp) if mtp is not None else None,
@@ -110,7 +115,10 @@ def llm_from_config(config: Mapping[str, Any], name: str, where: str | None = No
     ModelError
         If the family is not supported, or a field is missing or cannot be.
     """
-    where = where or name
+    return _built(config, name, where or name)
+
+
+def _built(config: Mapping[str, Any], name: str, where: str, beside: Mapping[str, Any] | None = None) -> Llm:
     if not isinstance(config, Mapping):
         raise ModelError(f"{where} is {shown(config)}, not an object; give the content of a config.json")
     outer = Fields(config, where)
@@ -119,7 +127,7 @@ def llm_from_config(config: Mapping[str, Any], name: str, where: str | None = No
     family = find_family(outer, fields)
     fields = fields.renamed(family.aliases).filled(family.defaults)
     fields.require(family.required, family.nullable)
-    return _assembled(fields, family, name)
+    return _assembled(fields, family, name, beside)
 
 
 def load_llm(path: Path) -> Llm:
@@ -128,7 +136,8 @@ def load_llm(path: Path) -> Llm:
     Parameters
     ----------
     path
-        The file or folder. A ``hf_quant_config.json`` beside it gives the number format.
+        The file or folder. A ``hf_quant_config.json`` beside it gives the number format; a config that
+        gives one too must agree.
 
     Returns
     -------
@@ -138,12 +147,9 @@ def load_llm(path: Path) -> Llm:
     Raises
     ------
     ModelError
-        If it cannot be read or built.
+        If it cannot be read or built, or the two files disagree.
     """
     file = config_path(Path(path))
     config = read_config(file)
-    beside = modelopt_section(file)
-    if beside is not None and config.get("quantization_config") is None:
-        config["quantization_config"] = {**beside, "quant_method": "modelopt"}
     name = file.resolve().parent.name if file.name == CONFIG else file.stem
-    return llm_from_config(config, name or file.stem, str(file))
+    return _built(config, name or file.stem, str(file), modelopt_section(file))

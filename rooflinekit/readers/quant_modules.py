@@ -4,35 +4,92 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from itertools import combinations
 
 OUTPUT = "attention output"
 """Class of an attention's output projection where a checkpoint stores it unlike the others."""
 
-_PREFIXES = ("model.layers", "model.language_model.layers", "language_model.model.layers", "backbone.layers")
-_IN_LAYER = {
+_COMMON = {
     "attention": (
         *("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.qkv_proj"),
         *("self_attn.q_a_proj", "self_attn.q_b_proj", "self_attn.kv_b_proj"),
         "self_attn.kv_a_proj_with_mqa",
     ),
     OUTPUT: ("self_attn.o_proj",),
-    "mlp": ("mlp.gate_proj", "mlp.up_proj", "mlp.gate_up_proj", "mlp.down_proj", "feed_forward.up_proj"),
+    "mlp": (
+        *("mlp.gate_proj", "mlp.up_proj", "mlp.gate_up_proj", "mlp.down_proj"),
+        *("feed_forward.gate_proj", "feed_forward.up_proj", "feed_forward.down_proj"),
+    ),
     "experts": (
-        *("mlp.experts", "mlp.experts.0.up_proj", "feed_forward.experts"),
-        *("block_sparse_moe.experts.0.w1", "mixer.experts.0.up_proj"),
+        *("mlp.experts", "mlp.experts.0.gate_proj", "mlp.experts.0.up_proj", "mlp.experts.0.down_proj"),
+        *("mlp.experts.gate_up_proj", "mlp.experts.down_proj"),
+        *("feed_forward.experts", "feed_forward.experts.gate_up_proj", "feed_forward.experts.down_proj"),
+        *(f"feed_forward.experts.0.{name}_proj" for name in ("gate", "up", "down")),
+        *(f"block_sparse_moe.experts.0.{name}" for name in ("w1", "w2", "w3")),
     ),
     "shared": (
-        *("mlp.shared_expert.up_proj", "mlp.shared_experts.up_proj"),
-        *("feed_forward.shared_expert.up_proj", "mixer.shared_experts.up_proj"),
+        *(f"mlp.shared_expert.{name}_proj" for name in ("gate", "up", "down")),
+        *(f"mlp.shared_experts.{name}_proj" for name in ("gate", "up", "down")),
+        *(f"feed_forward.shared_expert.{name}_proj" for name in ("gate", "up", "down")),
     ),
     "recurrent": ("linear_attn.in_proj_qkv", "linear_attn.in_proj_qkvz", "linear_attn.out_proj"),
 }
-_ONCE = {"head": ("lm_head",), "embedding": ("model.embed_tokens", "model.language_model.embed_tokens")}
+_MIXERS = {
+    "attention": ("mixer.q_proj", "mixer.k_proj", "mixer.v_proj", "mixer.qkv_proj"),
+    OUTPUT: ("mixer.o_proj",),
+    "mlp": ("mixer.up_proj", "mixer.down_proj"),
+    "experts": ("mixer.experts", "mixer.experts.0.up_proj", "mixer.experts.0.down_proj"),
+    "shared": ("mixer.shared_experts.up_proj", "mixer.shared_experts.down_proj"),
+    "recurrent": ("mixer.in_proj", "mixer.out_proj"),
+}
+_OLDER = {
+    "attention": ("attn.c_attn", "self_attention.query_key_value"),
+    OUTPUT: ("attn.c_proj", "self_attention.dense"),
+    "mlp": ("mlp.c_fc", "mlp.c_proj", "mlp.dense_h_to_4h", "mlp.dense_4h_to_h"),
+}
+_PREFIXES = ("model.layers", "model.language_model.layers", "language_model.model.layers")
+# Where the layers stand, and what their matrices are called there: most families; Nemotron, whose layers
+# have one part each; GPT-2 and Falcon.
+_NAMES: tuple[tuple[tuple[str, ...], Mapping[str, tuple[str, ...]]], ...] = (
+    (_PREFIXES, _COMMON),
+    (("backbone.layers", "language_model.backbone.layers", "model.layers"), _MIXERS),
+    (("transformer.h", "h"), _OLDER),
+)
+_ONCE = {
+    "head": ("lm_head", "language_model.lm_head"),
+    "embedding": (
+        *("model.embed_tokens", "model.language_model.embed_tokens", "language_model.model.embed_tokens"),
+        *("backbone.embeddings", "transformer.wte", "transformer.word_embeddings"),
+    ),
+}
 
-LINEARS = (*_IN_LAYER,)
+LINEARS = (*_COMMON,)
 """Classes that hold the matrices of the layers."""
+TABLES = (*_ONCE,)
+"""Classes that a model has once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Which layers of a model have matrices of which class.
+
+    Attributes
+    ----------
+    layers
+        Layers in all; draft modules may be numbered from there on.
+    having
+        Numbers of the layers that have a class, for each of :data:`LINEARS` that the model has.
+    """
+
+    layers: int
+    having: Mapping[str, frozenset[int]]
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Those of :data:`LINEARS` that the model has."""
+        return tuple(one for one in LINEARS if self.having.get(one))
 
 
 class Modules:
@@ -56,26 +113,38 @@ class Modules:
 
     def __contains__(self, name: str) -> bool:
         """Whether a module is meant."""
-        parts = name.split(".")
-        spans = combinations(range(len(parts) + 1), 2)
-        if any(".".join(parts[start:end]) in self._plain for start, end in spans):
-            return True
+        if self._plain:
+            parts = name.split(".")
+            spans = combinations(range(len(parts) + 1), 2)
+            if any(".".join(parts[start:end]) in self._plain for start, end in spans):
+                return True
         return any(test(name) for test in self._tests)
 
-    def layers_of(self, tensor_class: str, layers: int) -> int:
-        """In how many layers a tensor class is meant; all or none for tables."""
-        if tensor_class in _ONCE:
-            return layers if any(name in self for name in _ONCE[tensor_class]) else 0
-        probes = _IN_LAYER[tensor_class]
-        return sum(
-            any(f"{prefix}.{layer}.{probe}" in self for prefix in _PREFIXES for probe in probes)
-            for layer in range(layers)
+    def layers_of(self, tensor_class: str, layout: Layout) -> frozenset[int]:
+        """Layers in which a tensor class is meant, among those that have it."""
+        if not self._plain and not self._tests:
+            return frozenset()
+        names = [
+            (prefix, probe)
+            for prefixes, probes in _NAMES
+            for prefix in prefixes
+            for probe in probes.get(tensor_class, ())
+        ]
+        return frozenset(
+            layer
+            for layer in layout.having.get(tensor_class, ())
+            if any(f"{prefix}.{layer}.{probe}" in self for prefix, probe in names)
         )
+
+    def has_table(self, tensor_class: str) -> bool:
+        """Whether the head or the embedding is meant."""
+        return any(name in self for name in _ONCE[tensor_class])
 
     def has_mtp(self, layers: int) -> bool:
         """Whether the MTP modules are meant: ``mtp`` by name, or the layer after the last."""
-        probes = ("mtp.layers.0.mlp.up_proj", *(f"{prefix}.{layers}.mlp.up_proj" for prefix in _PREFIXES))
-        return any(name in self for name in probes)
+        probes = ("mtp.layers.0.mlp.up_proj", "mtp.layers.0.mixer.q_proj")
+        after = (f"{prefix}.{layers}.mlp.up_proj" for prefix in (*_PREFIXES, "backbone.layers"))
+        return any(name in self for name in (*probes, *after))
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
@@ -85,8 +154,10 @@ def _compiled(pattern: str) -> re.Pattern[str]:
         return re.compile(re.escape(pattern))
 
 
-def left_out(patterns: Iterable[str], layers: int) -> tuple[str, ...]:
-    """Classes that a list of exceptions leaves unquantized in most layers; ``mtp`` is one of them here."""
+def left_out(patterns: Iterable[str], layout: Layout) -> tuple[str, ...]:
+    """Classes that a list of exceptions leaves unquantized in most layers that have them; ``mtp`` is one here."""
     modules = Modules(patterns)
-    found = [one for one in LINEARS if 2 * modules.layers_of(one, layers) > layers]
-    return (*found, "mtp") if modules.has_mtp(layers) else tuple(found)
+    found = [
+        one for one in layout.classes if 2 * len(modules.layers_of(one, layout)) > len(layout.having[one])
+    ]
+    return (*found, "mtp") if modules.has_mtp(layout.layers) else tuple(found)

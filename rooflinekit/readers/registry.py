@@ -50,6 +50,11 @@ def find_family(outer: Fields, fields: Fields) -> Family:
     nested = fields is not outer
     if found is not None and (nested or not classes or lower & _lower(found.architectures)):
         return found
+    if found is not None and model_type is not None:
+        fields.fail(
+            f"model_type {model_type} expects class {' or '.join(found.architectures)}, but architectures says"
+            f" {shown(', '.join(classes))}; give the config of the language model, or correct the wrong one"
+        )
     return refuse_architecture(fields, model_type, classes)
 
 

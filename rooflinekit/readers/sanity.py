@@ -1,4 +1,4 @@
-"""Doubts about a config that can be read: a count unlike the size in the model's own name, parts left out."""
+"""Doubts about a config that can be read: a size or format unlike the model's own name, parts left out."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from rooflinekit.llm import Llm
+from rooflinekit.precision import find_format
 
 TOLERANCE = 0.15
 """How far a count may be from the size in a name."""
 
 # "70B", "0.6b", "135M"; not "A3B" (active) nor "128E" (experts). "8x7B" names experts that share a trunk.
 _SIZE = re.compile(r"(?<![A-Za-z0-9.])(?:(\d{1,4})x)?(\d{1,4}(?:\.\d{1,3})?)([BbMm])(?![A-Za-z0-9])")
+_FORMAT = re.compile(
+    r"(?<![A-Za-z0-9])(?:(?:NV|MX)?FP[48]|INT[48]|W[48]A(?:4|8|16)|AWQ|GPTQ)(?![A-Za-z0-9])", re.IGNORECASE
+)
 _SHARED_LOW = 0.6
 _VISION = ("vision_config", "audio_config")
 
@@ -63,6 +67,13 @@ def warnings(config: Mapping[str, Any], llm: Llm, name: str) -> tuple[str, ...]:
                 f" {sizes[0][2] / 1e9:.3g} B: the file may be cut short or belong to another model"
             )
             break
+    stated = _FORMAT.search(name.rstrip("/").rpartition("/")[2])
+    if stated is not None and all(find_format(one).bits >= 16 for one in (llm.dtype, *llm.formats.values())):
+        said.append(
+            f"the name {name!r:.60} says {stated[0]}, but the config has no quantization: the weights count as"
+            f" {llm.dtype}; a quantization_config or hf_quant_config.json may be missing, or name the format"
+            " with --dtype"
+        )
     if any(isinstance(config.get(key), Mapping) for key in _VISION):
         said.append("the language model only: the encoders for images or sound are not counted")
     return tuple(said)

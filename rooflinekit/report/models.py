@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from rooflinekit.llm import Attention, Block, Llm, Mla, Moe
+from rooflinekit.llm import AnyMixer, Attention, Block, BlockSparse, Compressed, Llm, Mla, Moe
 from rooflinekit.memory import kv_cache_bytes, resident_weight_bytes
 from rooflinekit.mixers import STATE_BYTES
 from rooflinekit.precision import Precision
@@ -35,7 +35,7 @@ def _elements(llm: Llm) -> Iterator[tuple[str, float, float]]:
         for block in blocks:
             for linear in block.linears(llm.hidden):
                 held = block.count * linear.parameters
-                yield linear.tensor_class, held, used * held
+                yield linear.tensor_class, held, used * held * (not linear.once)
             if isinstance(block.ffn, Moe):
                 each = block.count * block.ffn.expert_parameters(llm.hidden)
                 yield "experts", block.ffn.experts * each, used * block.ffn.top_k * each
@@ -57,16 +57,18 @@ def weight_rows(llm: Llm, numbers: Precision) -> tuple[WeightRow, ...]:
     for name, parameters, read in _elements(llm):
         held[name] = held.get(name, 0.0) + parameters
         used[name] = used.get(name, 0.0) + read
+    # A tied table has the format of the head that it is, too.
+    forms = {name: numbers.of("head" if llm.tied and name == "embedding" else name) for name in held}
     return tuple(
         WeightRow(
             tensor_class=name,
-            format=numbers.of(name).name,
+            format=form.name,
             parameters=held[name],
-            bytes=held[name] * numbers.bytes_per(name),
-            streamed_bytes=used[name] * numbers.bytes_per(name),
+            bytes=held[name] * form.bits / 8,
+            streamed_bytes=used[name] * form.bits / 8,
             flops_per_token=2.0 * used[name],
         )
-        for name in held
+        for name, form in forms.items()
     )
 
 
@@ -110,16 +112,23 @@ def mixer_rows(llm: Llm, numbers: Precision, context: float) -> tuple[MixerRow, 
 
 def _kind(block: Block) -> str:
     mixer = block.mixer
-    cross = " and to an encoder" if block.cross is not None else ""
     if mixer is None:
         return "no mixer"
-    if isinstance(mixer, Mla):
-        return "latent attention" + (", sparse" if mixer.indexer is not None else "")
-    if not isinstance(mixer, Attention):
-        return "recurrent"
-    if mixer.shared_cache:
+    if isinstance(mixer, Attention) and mixer.shared_cache:
         return "attention to another layer's cache"
-    return ("attention in a window" if mixer.window else "attention") + cross
+    if isinstance(mixer, Attention):
+        crossed = " and to an encoder" if block.cross is not None else ""
+        return ("attention in a window" if mixer.window else "attention") + crossed
+    sparse = ", sparse" if getattr(mixer, "indexer", None) is not None else ""
+    return _mixer_words(mixer) + sparse
+
+
+def _mixer_words(mixer: AnyMixer) -> str:
+    if isinstance(mixer, Compressed):
+        return f"attention, past {mixer.ratio:g}:1" if mixer.ratio else "attention in a window"
+    if isinstance(mixer, Mla):
+        return "latent attention"
+    return "attention" if isinstance(mixer, BlockSparse) else "recurrent"
 
 
 def kv_read_bytes(llm: Llm, numbers: Precision, context: float) -> float:
@@ -135,7 +144,7 @@ def model_facts(llm: Llm, numbers: Precision, context: float) -> dict[str, Any]:
     form = llm.mtp.format if llm.mtp is not None else ""
     return {
         "name": llm.name,
-        "dtype": numbers.name,
+        "dtype": numbers.label,
         "kv_dtype": f"{numbers.kv_bits:g} bit",
         "layers": llm.layers,
         "hidden": llm.hidden,

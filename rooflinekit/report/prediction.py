@@ -48,7 +48,8 @@ def prediction_text(prediction: Prediction) -> RenderableType:
             line.bound,
             style=None if share >= 0.01 else DIM,
         )
-    moved = f"reads {size(one.weight_bytes)} of weights and {size(one.kv_bytes)} of KV cache"
+    states = " and states" if any(line.kind == "recurrent" for line in one.breakdown) else ""
+    moved = f"reads {size(one.weight_bytes)} of weights and {size(one.kv_bytes)} of KV cache{states}"
     facts = [f"{moved}; {one.arithmetic_intensity:.3g} FLOP per byte"]
     if one.prefill:
         facts.append(f"{one.batch * one.width / one.step_s:,.0f} prompt tokens per second")

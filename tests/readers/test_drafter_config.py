@@ -112,20 +112,22 @@ def test_eagle_one_only_where_it_is_given_as_a_drafter():
     assert kind_as_drafter({**EAGLE, "num_hidden_layers": 16}) is None
     assert kind_as_drafter({**EAGLE, "architectures": ["OtherDraftModel"]}) is None
     llama = {key: value for key, value in ATTENTION.items() if key != "qk_norm"}
-    assert shape_of(EAGLE) == llama | {"layers": 1}
+    assert shape_of(EAGLE) == llama | {"layers": 1, "vocab": 151936}
 
 
 def test_shapes():
-    eagle3 = ATTENTION | {"draft_vocab": 32000, "target_hidden": 4096, "fused": 3}
+    eagle3 = ATTENTION | {"vocab": 151936, "draft_vocab": 32000, "target_hidden": 4096, "fused": 3}
     assert shape_of(EAGLE3) == eagle3 | {"layers": 1}
     assert shape_of(PEAGLE) == eagle3 | {"layers": 4}
-    block = ATTENTION | {"layers": 5, "target_layers": 5, "vocab": 151936}
+    block = ATTENTION | {"layers": 5, "target_layers": 5, "vocab": 151936, "target_depth": 36}
     assert shape_of(DFLASH) == block | {"block_size": 16}
     assert shape_of(DSPARK) == block | {"block_size": 7, "markov_rank": 256}
     assert shape_of(DOMINO) == block | {"block_size": 16, "gru_width": 1024, "correction_width": 256}
     assert shape_of(MEDUSA) == {"heads": 2, "layers": 1}
     wide = {"model_type": "medusa", "num_heads": 5, "hidden_size": 4096, "vocab_size": 32000}
-    assert shape_of(wide) == {"heads": 5, "layers": 1, "hidden": 4096, "vocab": 32000}
+    medusa = {"heads": 5, "layers": 1, "hidden": 4096, "vocab": 32000}
+    assert shape_of(wide) == medusa
+    assert shape_of({**wide, "truncated_vocab_size": 8000}) == medusa | {"draft_vocab": 8000}
 
 
 def test_eagle3_defaults():
@@ -219,7 +221,9 @@ def test_serial_drafters_show_the_proposal_and_take_any_k(config):
 def test_modules_that_are_mixtures_take_their_layer_from_the_target():
     nested = speculators("mtp", 2, 1)
     nested["transformer_layer_config"]["num_experts"] = 64
-    assert shape_of(nested) == {"hidden": 4096, "modules": 1, "experts": 64, "proposed_k": 2}
+    assert shape_of(nested) == {
+        "hidden": 4096, "vocab": 151936, "modules": 1, "experts": 64, "proposed_k": 2
+    }  # fmt: skip
 
 
 def test_an_eagle_file_of_older_vllm_has_its_layers_under_model():
@@ -255,6 +259,63 @@ def test_a_drafter_of_another_width_is_refused(tmp_path):
         make_drafter(written(tmp_path, {**EAGLE, "hidden_size": 2048}), TARGET)
     with pytest.raises(ModelError, match=r"DFlareDraftModel.*because it weighs"):
         make_drafter(written(tmp_path, {**DFLASH, "architectures": ["QwenDFlareDraftModel"]}), TARGET)
+
+
+LLAMA = Target(find_llm("llama-3.1-8b"), precision("bf16"))
+SHALLOW = {key: value for key, value in DFLASH.items() if key != "num_target_layers"}
+VICUNA = {**EAGLE, "vocab_size": 32000, "num_key_value_heads": 32, "intermediate_size": 11008}
+
+
+@pytest.mark.parametrize(
+    ("config", "vocab"),
+    [
+        (EAGLE3, 151936),
+        (PEAGLE, 151936),
+        (SHALLOW, 151936),
+        (speculators("mtp", 3, 1), 151936),
+        (VICUNA, 32000),
+        ({**EAGLE, "vocab_size": 128256 + 513}, 128769),
+    ],
+)
+def test_a_drafter_of_another_tokenizer_is_refused(tmp_path, config, vocab):
+    """Llama-3.1-8B has 128,256 tokens and the same width: Qwen's and Vicuna's drafters are not for it."""
+    with pytest.raises(ModelError, match=rf"vocabulary of {vocab} tokens, llama-3\.1-8b of 128256"):
+        make_drafter(written(tmp_path, config), LLAMA)
+
+
+def test_padding_is_no_other_tokenizer(tmp_path):
+    """Qwen2.5's 152,064 and 151,936 are one tokenizer; DeepSeek's 129,280 and Llama's 128,256 are two."""
+    padded = {**EAGLE3, "vocab_size": 152064}
+    assert make_drafter(written(tmp_path, padded), TARGET).name == "eagle3"
+    with pytest.raises(ModelError, match="vocabulary of 129280"):
+        make_drafter(written(tmp_path, {**EAGLE3, "vocab_size": 129280}), LLAMA)
+
+
+def test_a_drafter_for_another_depth_is_refused(tmp_path):
+    """Trained on the states of 36 layers; where the config names no depth, nothing is compared."""
+    deeper = replace(TARGET, llm=replace(TARGET.llm, blocks=TARGET.llm.blocks * 2))
+    with pytest.raises(ModelError, match=r"for a target of 36 layers \(num_target_layers\), qwen3-8b has 72"):
+        make_drafter(written(tmp_path, DFLASH), deeper)
+    assert make_drafter(written(tmp_path, SHALLOW), deeper).name == "dflash"
+
+
+def test_a_truncated_vocabulary_of_medusa_is_that_of_its_heads(tmp_path):
+    """The tokenizer is compared, the heads are priced."""
+    config = {**MEDUSA, "vocab_size": 151936, "truncated_vocab_size": 32000}
+    assert make_drafter(written(tmp_path, config), TARGET).vocab == 32000
+
+
+def test_a_file_shares_the_head_of_its_target_or_has_its_own(tmp_path):
+    """A DFlash draft vocabulary, EAGLE-3 and Medusa have heads of their own: bf16; others run the target's."""
+    target = replace(TARGET, precision=precision("bf16", classes={"head": "w8a16", "embedding": "w8a16"}))
+    own = {**DFLASH, "draft_vocab_size": 32000}
+    for config, head in (
+        (EAGLE, 1.0), (DFLASH, 1.0), (DSPARK, 1.0), (DOMINO, 1.0), (speculators("mtp", 3, 1), 1.0),
+        (own, 2.0), (EAGLE3, 2.0), (PEAGLE, 2.0), (MEDUSA, 2.0),
+    ):  # fmt: skip
+        numbers = make_drafter(written(tmp_path, config), target).precision
+        assert (numbers.bytes_per("head"), numbers.bytes_per("embedding")) == (head, 1.0)
+        assert numbers.bytes_per("mlp") == 2.0
 
 
 def without(config, *keys):

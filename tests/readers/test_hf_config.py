@@ -157,6 +157,12 @@ def test_stored_format(fields, dtype):
     assert build(**fields).dtype == dtype
 
 
+def test_two_names_of_the_format_must_agree():
+    assert build(torch_dtype="float16", dtype="torch.float16").dtype == "fp16"
+    assert build(torch_dtype=None, dtype="float16").dtype == "fp16"
+    refuse("torch_dtype is 'float16', but dtype is 'bfloat16'", torch_dtype="float16", dtype="bfloat16")
+
+
 def test_architecture_alone_is_enough():
     fields = {key: value for key, value in config().items() if key != "model_type"}
     assert llm_from_config(fields | {"architectures": ["LlamaForCausalLM"]}, "tiny").layers == 6
@@ -220,7 +226,11 @@ def test_impossible_field_is_refused(match, model_type, changes):
 
 def test_unsupported_architecture_is_named_with_those_supported():
     refuse("gpt_neox.*llama, mistral, mixtral, qwen2", "gpt_neox")
-    refuse("LlamaForSequenceClassification", architectures=["LlamaForSequenceClassification"])
+    expected = "model_type llama expects class LlamaForCausalLM, but architectures says 'LlamaForSequenceC"
+    refuse(expected, architectures=["LlamaForSequenceClassification"])
+    with pytest.raises(ModelError) as caught:
+        build(architectures=["XForCausalLM"])
+    assert "mixtral" not in str(caught.value)
     with pytest.raises(ModelError, match="neither model_type nor architectures"):
         llm_from_config({"quantization": {"quant_algo": "FP8"}}, "tiny")
     with pytest.raises(ModelError, match="not an object"):
@@ -274,6 +284,27 @@ def test_quantization_file_beside_the_config(tmp_path):
         load_llm(tmp_path)
     write(beside, json.dumps({"quantization": None}))
     assert load_llm(tmp_path).dtype == "bf16"
+
+
+def test_quantization_of_both_files_must_agree(tmp_path):
+    beside = tmp_path / "hf_quant_config.json"
+    own = {
+        "quant_method": "modelopt",
+        "quant_algo": "FP8",
+        "kv_cache_scheme": {"num_bits": 8, "type": "float"},
+    }
+    write(tmp_path / "config.json", json.dumps(config(quantization_config=own)))
+    for same in ({"quant_algo": "FP8"}, {"quant_algo": "FP8", "kv_cache_quant_algo": "FP8"}):
+        write(beside, json.dumps({"quantization": same}))
+        assert (load_llm(tmp_path).dtype, load_llm(tmp_path).kv_dtype) == ("fp8", "fp8")
+    for other, said in (
+        ({"quant_algo": "NVFP4"}, "nvfp4, cache auto"),
+        ({"quant_algo": "FP8", "kv_cache_quant_algo": "INT8"}, "fp8, cache int8"),
+    ):
+        write(beside, json.dumps({"quantization": other}))
+        both = f"quantization_config says fp8, cache fp8, but the hf_quant_config.json beside it says {said}"
+        with pytest.raises(ModelError, match=both):
+            load_llm(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -532,7 +532,7 @@ def test_compressed_layers_by_name_and_formats():
     assert llm_from_config(named, "v").blocks == find_llm("deepseek-v4-flash").blocks
     assert (find_llm("deepseek-v4-flash").dtype, model("deepseek-v4-flash").formats["experts"]) == (
         "fp8",
-        "mxfp4",
+        "w4a16-mxfp4",
     )
     mixer = model("deepseek-v4-flash").blocks[1].mixer
     assert isinstance(mixer, Compressed)

@@ -60,6 +60,20 @@ def test_a_rounded_size_is_not_doubtful():
     assert len(warnings({}, find_llm("llama-3.1-8b"), "Mixtral-8x7B")) == 1
 
 
+@pytest.mark.parametrize("name", ["Tiny-FP8", "a/tiny-nvfp4", "tiny-W4A16-x", "tiny_int4", "tiny-awq"])
+def test_a_format_in_the_name_alone_is_doubtful(name):
+    model = llm_from_config(CUT, name)
+    (said,) = warnings(CUT, model, name)
+    assert "but the config has no quantization: the weights count as bf16" in said
+    quantized = {**CUT, "quantization_config": {"quant_method": "fp8"}}
+    assert warnings(quantized, llm_from_config(quantized, name), name) == ()
+
+
+def test_parts_of_words_are_no_format():
+    model = llm_from_config(CUT, "tiny")
+    assert [warnings(CUT, model, name) for name in ("xfp8", "FP8B", "fp8/tiny", "paint4me")] == [()] * 4
+
+
 def test_parts_that_are_not_counted_are_said():
     (said,) = warnings({"vision_config": {}}, find_llm("qwen3-8b"), "qwen3-8b")
     assert "language model only" in said
@@ -87,7 +101,7 @@ def test_formats_and_context_can_be_named(capsys):
     own = json.loads(capsys.readouterr().out)
     assert run([*arguments, "--dtype", "fp8", "--kv-dtype", "fp8", "--context", "100"]) == 0
     other = json.loads(capsys.readouterr().out)
-    assert {row["tensor_class"]: row["format"] for row in own["breakdown"]}["experts"] == "mxfp4"
+    assert {row["tensor_class"]: row["format"] for row in own["breakdown"]}["experts"] == "w4a16-mxfp4"
     assert {row["tensor_class"]: row["format"] for row in other["breakdown"]}["experts"] == "fp8"
     assert other["kv_bytes_per_token"] == own["kv_bytes_per_token"] / 2
     assert other["kv_read_bytes_per_step"] == 24 * 2 * 8 * 64 * 101
