@@ -22,7 +22,7 @@ class SmallLm:
     @property
     def title(self) -> str:
         """The model's name."""
-        return f"{self.llm.name}, {self.llm.layers} layers, {self.precision.name}"
+        return f"{self.llm.name}, {self.llm.layers} layers, {self.precision.label}"
 
     @property
     def max_k(self) -> int | None:
