@@ -4,13 +4,14 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 READY = $(VENV)/.ready
 
-.PHONY: run test lint types layers check smoke bench docs clean
+.PHONY: run test lint types layers check smoke bench tables calibrations validation docs clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make run     set up, measure this machine and say whether speculation pays"
 	@echo "make test    set up and run the tests"
 	@echo "make check   lint, types, layers, wheel smoke test and tests"
+	@echo "make calibrations   fit the shipped calibrations again, from public kernel tables (make validation: their page)"
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rooflinekit needs Python 3.11 or later, this is %d.%d; run make PYTHON=python3.11" % sys.version_info[:2])'
@@ -42,6 +43,20 @@ check: lint types layers smoke test
 
 bench: $(READY)
 	$(BIN)/python benchmarks/speed.py
+
+# Measured kernel tables (80 MB, 600 MB unpacked) that the shipped calibrations are fitted to.
+TABLES = $(VENV)/.tables
+$(TABLES): $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[data]'
+	@touch $(TABLES)
+
+tables: $(TABLES)
+
+calibrations: $(TABLES)
+	$(BIN)/rooflinekit calibrate --source aiconfigurator --out hardware/calibrations --slice rooflinekit/data/kernels.csv.gz
+
+validation: $(TABLES)
+	$(BIN)/python docs/validation.py
 
 docs: $(READY)
 	$(BIN)/python docs/figures.py

@@ -283,10 +283,12 @@ def validate_files(files: Sequence[Path], calibration: Path) -> Report:
     return validate_cases(cases, calibrated(machine(hardware), chosen), chosen, find_llm)
 
 
-def validate_suite(name: str) -> Report:
-    """Run a shipped suite of predictions against values that others computed."""
+def validate_suite(name: str, *, full: bool = False) -> Report:
+    """Run a shipped suite against values that others computed or measured; ``full``: all installed kernel rows."""
     from rooflinekit.suites import SUITES
 
     if name not in SUITES:
         raise RooflineError(f"suite {name!r} is unknown; {nearest(name, SUITES)}")
-    return SUITES[name]()
+    if full and name != "kernels":
+        raise RooflineError(f"suite {name} is always run in full; leave out --full")
+    return SUITES[name](full=True) if full else SUITES[name]()

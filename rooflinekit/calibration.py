@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from rooflinekit.evidence import Kind
 from rooflinekit.hardware import Hardware
-from rooflinekit.work import Ceiling, Machine
+from rooflinekit.work import STANDS_IN, Ceiling, Machine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +21,16 @@ class HeldOut:
     median_abs_error: float
     p90_abs_error: float
     bias: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BandError:
+    """Held-out errors of one band: rows from ``low`` to ``high``; of times, and of ratios where there are any."""
+
+    low: int
+    high: int
+    time: HeldOut
+    ratio: HeldOut | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +54,10 @@ class Fit:
         bandwidth counts for all cases.
     held_out, held_out_ratio
         Error of times, and of ratios T(rows)/T(1), on held-out cases; ``None`` where none were held out.
+    bands
+        The same by rows.
+    kernel
+        Kernel that was timed, as its table names it.
     """
 
     kind: str
@@ -55,6 +69,8 @@ class Fit:
     follows_bandwidth: bool = True
     held_out: HeldOut | None = None
     held_out_ratio: HeldOut | None = None
+    bands: tuple[BandError, ...] = ()
+    kernel: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +101,10 @@ class Calibration:
         What was measured, as the device names itself.
     warnings
         Kinds of work that could not be fitted, and other doubts.
+    source
+        Where public measurements came from; empty for own ones.
+    fitted_share
+        Share of shapes that a split by hash put into the fit (:mod:`rooflinekit.held_out`); then ``used`` is empty.
     """
 
     name: str
@@ -99,13 +119,15 @@ class Calibration:
     dtype: str = "bf16"
     device: str = ""
     warnings: tuple[str, ...] = ()
+    source: str = ""
+    fitted_share: float | None = None
 
     def fit(self, kind: str, dtype: str) -> Fit | None:
         """Return the fit for a kind of work and a format, if there is one."""
         for one in self.fits:
             if one.kind == kind and one.dtype in (dtype, "*"):
                 return one
-        return None
+        return self.fit(STANDS_IN[kind], dtype) if kind in STANDS_IN else None
 
 
 def calibrated(machine: Machine, calibration: Calibration) -> Machine:
@@ -113,4 +135,6 @@ def calibrated(machine: Machine, calibration: Calibration) -> Machine:
     ceilings = dict(machine.ceilings)
     ceilings.update({(fit.kind, fit.dtype): fit.ceiling for fit in calibration.fits})
     evidence: dict[str, Kind] = {**machine.evidence, "ceilings": "fitted"}
+    if "collective latency" in evidence and calibration.fit("collective", "*") is not None:
+        evidence["collective latency"] = "fitted"
     return replace(machine, name=f"{machine.name} + {calibration.name}", ceilings=ceilings, evidence=evidence)

@@ -51,6 +51,8 @@ def stacked(cases: Sequence[Measurement]) -> tuple[Work, Floats]:
         column("kv_bytes"),
         column("activation_bytes"),
         column("kernels"),
+        column("inner"),
+        column("groups"),
     )
     return work, np.array([case.median_s for case in cases])
 

@@ -15,6 +15,9 @@ from typing import Any
 
 from rooflinekit.work import Work
 
+VARIED = ("rows", "width", "touched")
+"""What a sweep varies: the rest of a shape is the unit of a held-out split."""
+
 CLEAN = 0.5
 """A case with a smaller share of clean samples is contended: its times say little."""
 
@@ -55,14 +58,15 @@ class Measurement:
         ``<run id>/<case name>``; calibration files name it.
     kind
         ``read`` (bandwidth probe), ``compute`` (matrix-rate probe), ``linear``, ``attention``,
-        ``elementwise`` (norms, rotary, activation of a layer), ``launch`` or ``step`` (a whole decode or
-        verify step).
+        ``prefill`` (attention of a prompt), ``experts``, ``collective``, ``elementwise`` (norms, rotary,
+        activation of a layer), ``launch`` or ``step`` (a whole decode or verify step).
     dtype
         Compute format.
     shape
         Numbers that define the case: ``rows``, ``out``, ``inner`` for a linear; ``batch``, ``context``,
-        ``width``, ``heads``, ``kv_heads``, ``head_dim`` for attention; ``width`` and the model's name for
-        a step.
+        ``width``, ``heads``, ``kv_heads``, ``head_dim`` for attention and prefill; ``rows``, ``hidden``,
+        ``intermediate``, ``experts``, ``top_k``, ``touched`` and ``routing`` for experts; ``message_bytes``
+        and ``ranks`` for a collective; ``width`` and the model's name for a step.
     weight_bytes, kv_bytes, activation_bytes, flops, kernels
         What one call moves and computes, by our own count (``rooflinekit.work`` terms).
     footprint_bytes
@@ -141,10 +145,30 @@ class Measurement:
 
     @property
     def rows(self) -> float:
-        """Rows of the matrix product: of a linear, or query rows per KV head of attention."""
-        if self.kind == "attention":
-            return float(self.shape["width"] * self.shape["heads"] / self.shape["kv_heads"])
+        """Rows of the matrix product: of a linear, query rows per KV head, tokens per expert read."""
+        shape = self.shape
+        if self.kind in ("attention", "prefill"):
+            return float(shape["width"] * shape["heads"] / shape["kv_heads"])
+        if self.kind == "experts":
+            return float(shape["rows"] * shape["top_k"] / shape["touched"])
         return self.width
+
+    @property
+    def groups(self) -> float:
+        """What one kernel works on side by side (see :class:`~rooflinekit.work.Work`)."""
+        shape = self.shape
+        if self.kind == "attention":
+            return float(shape["batch"] * shape["kv_heads"])
+        if self.kind == "prefill":
+            return float(shape["batch"] * shape["heads"] * shape["width"])
+        if self.kind == "experts":
+            return float(shape["touched"])
+        return float(shape.get("ranks", 1) - 1)
+
+    @property
+    def inner(self) -> float:
+        """Length of the summed dimension of a linear, or of a token in a layer of experts."""
+        return float(self.shape.get("inner", self.shape.get("hidden", 0)))
 
     @property
     def work(self) -> Work:
@@ -159,12 +183,14 @@ class Measurement:
             self.kv_bytes,
             self.activation_bytes,
             self.kernels,
+            self.inner,
+            self.groups,
         )
 
     @property
     def shape_key(self) -> str:
         """Text that is equal for equal shapes whatever the rows or the width: the unit of a held-out split."""
-        rest = {k: v for k, v in sorted(self.shape.items()) if k not in ("rows", "width")}
+        rest = {k: v for k, v in sorted(self.shape.items()) if k not in VARIED}
         return f"{self.kind} {self.dtype} " + " ".join(f"{k}={v}" for k, v in rest.items())
 
 

@@ -95,6 +95,9 @@ TYPES: dict[str, dict[str, tuple[type, ...]]] = {
 SHAPES = {
     "linear": ("rows", "out", "inner"),
     "attention": ("batch", "context", "width", "heads", "kv_heads", "head_dim"),
+    "prefill": ("batch", "context", "width", "heads", "kv_heads", "head_dim"),
+    "experts": ("rows", "hidden", "intermediate", "experts", "top_k", "touched"),
+    "collective": ("message_bytes", "ranks"),
     "step": ("model", "context", "width"),
 }
 """What the shape of a case must say, by kind."""

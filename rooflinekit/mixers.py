@@ -20,6 +20,11 @@ def attention_dtype(precision: Precision) -> str:
     return precision.compute if plain else precision.of("vectors").compute
 
 
+def attention_kind(load: Load) -> str:
+    """Kind of work: a prompt's attention runs in other kernels than that of a decode or a verify."""
+    return "prefill" if load.prefill else "attention"
+
+
 def attended(load: Load, window: int | None) -> tuple[Real, Real]:
     """Cache positions read, and query-key pairs computed, per sequence.
 
@@ -154,13 +159,14 @@ def attention_work(
     """
     positions, pairs = chosen(*attended(load, spec.window), load, top_k)
     heads = spec.heads / tp
+    kv_heads = spec.kv_heads_per_rank(tp)
     # A layer that shares another's cache still reads it.
-    kv_elements = spec.kv_heads_per_rank(tp) * (spec.head_dim + spec.values)
+    kv_elements = kv_heads * (spec.head_dim + spec.values)
     return Work(
         "attention",
-        "attention",
+        attention_kind(load),
         attention_dtype(precision),
-        load.width * heads / spec.kv_heads_per_rank(tp),
+        load.width * heads / kv_heads,
         flops=count * 2.0 * load.batch * heads * (spec.head_dim + spec.values) * pairs,
         kv_bytes=count * load.batch * positions * kv_elements * precision.bytes_per_kv,
         activation_bytes=count
@@ -169,6 +175,7 @@ def attention_work(
         * (spec.head_dim + spec.values)
         * precision.bytes_per_activation,
         kernels=count,
+        groups=load.rows * heads if load.prefill else load.batch * kv_heads,
     )
 
 
@@ -185,6 +192,7 @@ def cross_work(spec: Attention, count: Real, load: Load, precision: Precision, t
         kv_bytes=count * load.batch * load.context * kv_elements * precision.bytes_per_kv,
         activation_bytes=count * load.rows * 2 * heads * spec.head_dim * precision.bytes_per_activation,
         kernels=count,
+        groups=load.batch * spec.kv_heads_per_rank(tp),
     )
 
 
@@ -213,13 +221,14 @@ def mla_works(spec: Mla, count: Real, load: Load, precision: Precision, tp: int)
     works.append(
         Work(
             "attention",
-            "attention",
+            attention_kind(load),
             attention_dtype(precision),
             load.width * heads,
             flops=count * load.batch * heads * per_pair * pairs,
             kv_bytes=count * load.batch * positions * latent * precision.bytes_per_kv,
             activation_bytes=count * load.rows * heads * io * precision.bytes_per_activation,
             kernels=count,
+            groups=load.rows * heads if load.prefill else load.batch,
         )
     )
     return tuple(works)

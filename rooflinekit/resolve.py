@@ -76,17 +76,28 @@ def load_device(name: str) -> tuple[Hardware, Calibration | None]:
     return find_hardware(name), None
 
 
-def pick_calibration(spec: str, hardware: Hardware, own: Calibration | None) -> Calibration | None:
+def pick_calibration(
+    spec: str, hardware: Hardware, own: Calibration | None, stack: str | None = None
+) -> Calibration | None:
     """Decide which calibration applies: ``auto``, ``datasheet`` or a file.
 
-    ``auto`` takes the one the device came with, else the shipped one for this profile, else none.
+    ``auto`` takes the one the device came with, else the shipped one for this profile and stack, else none.
     """
     from rooflinekit.profiles.calibration_file import load_calibration, shipped_calibration
 
+    if stack is not None and spec != "auto":
+        raise RooflineError(
+            f"--stack {stack} chooses among shipped calibrations; leave out --calibration {spec}"
+        )
     if spec == "datasheet":
         return None
     if spec == "auto":
-        return own or shipped_calibration(hardware.name)
+        found = own if own is not None and stack is None else shipped_calibration(hardware.name, stack)
+        if stack is not None and found is None:
+            raise ProfileError(
+                f"no calibration is shipped for {hardware.name}, so --stack {stack} has no meaning"
+            )
+        return found
     found = load_calibration(Path(spec))
     if found.base != hardware.name:
         raise ProfileError(
@@ -141,6 +152,7 @@ def setup(
     kv_dtype: str = "auto",
     tp: int = 1,
     calibration: str = "auto",
+    stack: str | None = None,
     routing_overlap: float = 0.0,
 ) -> Setup:
     """Resolve names into a machine and a target.
@@ -157,6 +169,8 @@ def setup(
         Tensor-parallel ranks.
     calibration
         ``auto``, ``datasheet`` or a file.
+    stack
+        Engine whose kernels to assume, where calibrations of several are shipped; None: the best measured.
     routing_overlap
         How much neighbouring tokens share experts (0..1).
 
@@ -169,7 +183,7 @@ def setup(
     number(routing_overlap, "--routing-overlap", 0, 1, whole=False)
     llm = find_llm(str(model)) if isinstance(model, str | Path) else model
     device, own = load_device(str(hardware)) if isinstance(hardware, str | Path) else (hardware, None)
-    chosen = pick_calibration(calibration, device, own)
+    chosen = pick_calibration(calibration, device, own, stack)
     numbers = pick_precision(llm, dtype, kv_dtype, device, chosen)
     base = machine(device, tp)
     ready = calibrated(base, chosen) if chosen is not None else base

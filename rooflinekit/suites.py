@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rooflinekit.acceptance import expected_tokens
+from rooflinekit.foreign_suite import foreign
 from rooflinekit.hardware import machine
+from rooflinekit.kernel_suite import kernel_report
 from rooflinekit.precision import precision
 from rooflinekit.profiles.library import find_hardware
+from rooflinekit.published import subjects_of
+from rooflinekit.readers.kernel_slice import read_slice
+from rooflinekit.readers.kernel_tables import SHIPPED, STACKS, tables_of
 from rooflinekit.readers.models import find_llm
 from rooflinekit.speculation import eta
 from rooflinekit.target import Target
@@ -77,4 +82,24 @@ def _exact(one: Compared) -> Band:
     )
 
 
-SUITES: dict[str, Callable[[], Report]] = {"hand-values": hand_values}
+def kernels(*, full: bool = False) -> Report:
+    """Shipped calibrations against measured kernels that none of them was fitted on.
+
+    Parameters
+    ----------
+    full
+        Read all rows of the installed package of kernel tables and judge by the limits that the project set
+        itself; else read the slice that comes with the package and judge by the error each calibration states.
+    """
+    if not full:
+        return kernel_report(subjects_of(read_slice()), stated=True)
+    places = ((system, stack) for system in SHIPPED for stack in STACKS)
+    # One stack at a time: all tables together would not fit into a small memory.
+    return kernel_report(one for place in places for one in subjects_of(tables_of(*place)))
+
+
+SUITES: dict[str, Callable[..., Report]] = {
+    "hand-values": hand_values,
+    "kernels": kernels,
+    "foreign": foreign,
+}

@@ -72,7 +72,7 @@ def speculation_grid(
         import xarray as xr  # noqa: PLC0415 - 0.3 s that predicting need not pay
     except ImportError as error:
         raise RooflineError(
-            "sweep needs xarray; install the extra: pip install 'rooflinekit[data]'"
+            "sweep needs xarray; install the extra: pip install 'rooflinekit[sweep]'"
         ) from error
 
     rounds = open_grid(machine, target, drafter, batch=batch, context=context, k=k, alpha=alpha)

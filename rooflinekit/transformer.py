@@ -32,6 +32,7 @@ def linear_work(linear: Linear, rows: Real, precision: Precision, count: Real = 
         weight_bytes=parameters * form.bits / 8 + 0.0 * rows,
         activation_bytes=count * rows * (linear.out + linear.inner) * form.activation_bits / 8,
         kernels=count,
+        inner=linear.inner,
     )
 
 
@@ -68,6 +69,8 @@ def expert_work(moe: Moe, count: Real, hidden: int, load: Load, precision: Preci
         weight_bytes=count * union * per_expert * form.bits / 8,
         activation_bytes=count * io * form.activation_bits / 8,
         kernels=2.0 * count,
+        inner=moe.expert_input or hidden,
+        groups=union,
     )
 
 
@@ -111,6 +114,7 @@ def all_reduce_work(message_bytes: Real, count: float, tp: int) -> Work:
         flops=0.0 * message_bytes,
         activation_bytes=count * factor * message_bytes,
         kernels=count,
+        groups=tp - 1.0,
     )
 
 
@@ -152,6 +156,7 @@ def head_works(hidden: int, vocab: int, rows: Real, precision: Precision, tp: in
         flops=2.0 * rows * weights,
         weight_bytes=weights * form.bits / 8 + 0.0 * rows,
         activation_bytes=rows * hidden * form.activation_bits / 8 + logits,
+        inner=hidden,
     )
     return head, *sampling_works(vocab, rows, precision, tp)
 

@@ -13,6 +13,7 @@ from rooflinekit.calibration import Calibration
 from rooflinekit.errors import CalibrationError
 from rooflinekit.fitting import fastest_roof, usable
 from rooflinekit.forms import Floats, errors
+from rooflinekit.held_out import falls_in_fit
 from rooflinekit.llm import Llm
 from rooflinekit.measurement import CLEAN, Measurement
 from rooflinekit.precision import precision
@@ -31,7 +32,11 @@ TOLERANCE = {"linear": 0.15, "linear ratio": 0.15, "attention": 0.30, "step": 0.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Band:
-    """Errors of one suite in one band of rows (fractions); ``tolerance`` and ``ok`` where it is judged."""
+    """Errors of one suite in one band of rows (fractions); ``tolerance`` and ``ok`` where it is judged.
+
+    ``tolerance_p90`` is the limit of the 90th percentile, and ``plain`` the median error of the plain guess
+    beside it: the datasheet roofline, R = 1, uniform routing.
+    """
 
     suite: str
     band: str
@@ -41,6 +46,8 @@ class Band:
     bias: float
     tolerance: float | None
     ok: bool | None
+    tolerance_p90: float | None = None
+    plain: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data; the key is ``pass`` as on the command line."""
@@ -124,6 +131,13 @@ def step_time_s(case: Measurement, machine: Machine, llm: Llm) -> float:
     )
 
 
+def fitted_ids(cases: Sequence[Measurement], calibration: Calibration) -> set[str]:
+    """Ids of the cases that the calibration was fitted on."""
+    used = set(calibration.used)
+    share = calibration.fitted_share
+    return used | {c.id for c in cases if share is not None and falls_in_fit(c, share)}
+
+
 def compare(
     cases: Sequence[Measurement],
     machine: Machine,
@@ -143,7 +157,7 @@ def compare(
     find_llm
         Finds a model by the name a ``step`` case carries.
     """
-    used = set(calibration.used)
+    used = fitted_ids(cases, calibration)
     times: dict[str, float] = {}
     for case in cases:
         fit = calibration.fit("linear" if case.kind == "step" else case.kind, case.dtype)
@@ -233,7 +247,7 @@ def validate_cases(
             "larger --budget"
         )
     shares = [case.clean_share for case in cases if case.clean]
-    used = set(calibration.used)
+    used = fitted_ids(cases, calibration)
     return Report(
         bands=tuple(bands_of(compared)),
         cases=tuple(compared),

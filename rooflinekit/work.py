@@ -10,15 +10,31 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rooflinekit.ceiling import ROOFLINE, Ceiling, Real, RowFactors, Staircase, p_norm, padded
 from rooflinekit.evidence import Kind
 
-Real: TypeAlias = float | NDArray[np.float64]
-"""A float, or an array of floats that broadcasts with the others."""
+__all__ = [
+    "ANY",
+    "ROOFLINE",
+    "Ceiling",
+    "Machine",
+    "Pass",
+    "Real",
+    "RowFactors",
+    "Staircase",
+    "Work",
+    "bound",
+    "p_norm",
+    "padded",
+    "plan_time_s",
+    "work_terms_s",
+    "work_time_s",
+    "works_time_s",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +46,8 @@ class Work:
     label
         Name shown in a breakdown.
     kind
-        Family with a ceiling of its own: ``linear``, ``attention``, ``experts``, ``elementwise``,
-        ``collective``.
+        Family with a ceiling of its own: ``linear``, ``attention``, ``prefill`` (attention of a prompt),
+        ``experts``, ``recurrent``, ``elementwise``, ``collective``.
     dtype
         Format the matrix unit computes in (key of the device's peaks).
     rows
@@ -42,6 +58,12 @@ class Work:
         Bytes moved, by what they are. For a collective: bytes over the link, all in ``activation_bytes``.
     kernels
         Kernel launches (count).
+    inner
+        Length of the dimension that one kernel sums over (count); 0 where it does not matter.
+    groups
+        What one kernel works on side by side: sequences times KV heads of attention, sequences times
+        query heads times rows of a prompt's, experts read, peers of a collective; 0 where it does not
+        matter.
     """
 
     label: str
@@ -53,6 +75,8 @@ class Work:
     kv_bytes: Real = 0.0
     activation_bytes: Real = 0.0
     kernels: Real = 1.0
+    inner: Real = 0.0
+    groups: Real = 0.0
 
     @property
     def bytes(self) -> Real:
@@ -69,76 +93,9 @@ class Pass:
     label: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Staircase:
-    """Measured cost of a matrix product in reads of its weights, by rows; replaces knee, tile and passes.
-
-    ``reads[i]`` is T(rows[i]) over the time to read the bytes once at the bandwidth reached. Between two
-    rows of one regime the cost is interpolated; ``breaks`` holds the first row of every later regime, and
-    nothing is interpolated across it (the cost before a break is that of the last measured row). Beyond
-    the last row the last slope goes on, and never faster than in proportion to the rows.
-    """
-
-    rows: tuple[float, ...]
-    reads: tuple[float, ...]
-    breaks: tuple[float, ...] = ()
-
-    def at(self, rows: Real) -> Real:
-        """Cost in reads at this number of rows (floats or arrays)."""
-        wanted = np.asarray(rows, dtype=float)
-        grid, value = np.asarray(self.rows), np.asarray(self.reads)
-        result = np.interp(wanted, grid, value)
-        for start in self.breaks:
-            before = int(np.searchsorted(grid, start, side="left")) - 1
-            if before >= 0:
-                gap = (wanted > grid[before]) & (wanted < start)
-                result = np.where(gap, value[before], result)
-        beyond = np.maximum(wanted - grid[-1], 0.0)
-        result = result + np.minimum(self._last_slope(), value[-1] / grid[-1]) * beyond
-        return result if result.ndim else float(result)
-
-    def _last_slope(self) -> float:
-        """Reads per row after the last measured one; proportional where a break or a lone row hides it."""
-        if len(self.rows) < 2 or self.rows[-1] in self.breaks:
-            return self.reads[-1] / self.rows[-1]
-        return max(0.0, (self.reads[-1] - self.reads[-2]) / (self.rows[-1] - self.rows[-2]))
-
-
-@dataclass(frozen=True, slots=True)
-class Ceiling:
-    """What a kind of work reaches of bandwidth and peak, and what each kernel costs besides.
-
-    ``t = kernels t0 + ((passes bytes / (e_b BW))^p + (flops(pad(rows, tile)) / (e_c P))^p)^(1/p)``
-
-    The defaults are the plain roofline: no overhead, both efficiencies 1, p infinite.
-
-    Attributes
-    ----------
-    t0_s
-        Fixed time of one kernel (s).
-    memory_efficiency, compute_efficiency
-        Fractions e_b of the bandwidth and e_c of the dense peak.
-    p
-        Sharpness of the knee: 1 adds the two terms, infinity takes the larger.
-    tile
-        Rows are rounded up to a multiple of this for the FLOPs.
-    rows_per_pass
-        Rows one read of the weights serves; more rows read them again. Infinity: one read serves all.
-    staircase
-        Measured costs that replace passes, knee and tile where they were measured.
-    """
-
-    t0_s: Real = 0.0
-    memory_efficiency: Real = 1.0
-    compute_efficiency: Real = 1.0
-    p: float = math.inf
-    tile: float = 1.0
-    rows_per_pass: float = math.inf
-    staircase: Staircase | None = None
-
-
-ROOFLINE = Ceiling()
 ANY = "*"
+STANDS_IN = {"prefill": "attention"}
+"""Kinds of work that are timed as another where they have no ceiling of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,38 +132,10 @@ class Machine:
     def ceiling(self, kind: str, dtype: str) -> Ceiling:
         """Return the ceiling for a kind of work and a compute format."""
         known = self.ceilings
-        return known.get((kind, dtype)) or known.get((kind, ANY)) or ROOFLINE
-
-
-def padded(rows: Real, tile: float) -> Real:
-    """Round rows up to a multiple of the tile.
-
-    >>> padded(17.0, 16.0)
-    32.0
-    """
-    if tile == 1.0:
-        return rows
-    if isinstance(rows, np.ndarray):
-        return np.ceil(rows / tile) * tile
-    return math.ceil(rows / tile) * tile
-
-
-def p_norm(a: Real, b: Real, p: float) -> Real:
-    """``(a^p + b^p)^(1/p)`` for non-negative terms, without overflow; the larger of the two at p = inf.
-
-    >>> p_norm(3.0, 4.0, 2.0), p_norm(3.0, 4.0, math.inf), p_norm(0.0, 0.0, 1.5)
-    (5.0, 4.0, 0.0)
-    """
-    if not isinstance(a, np.ndarray) and not isinstance(b, np.ndarray):
-        high, low = (a, b) if a >= b else (b, a)
-        if math.isinf(p) or not high:
-            return float(high)
-        return float(high * (1.0 + (low / high) ** p) ** (1.0 / p))
-    larger, smaller = np.maximum(a, b), np.minimum(a, b)
-    if math.isinf(p):
-        return larger
-    ratio = np.divide(smaller, larger, out=np.zeros_like(larger, dtype=float), where=larger > 0)
-    return np.asarray(larger * (1.0 + ratio**p) ** (1.0 / p))
+        found = known.get((kind, dtype)) or known.get((kind, ANY))
+        if found is None and kind in STANDS_IN:
+            return self.ceiling(STANDS_IN[kind], dtype)
+        return found or ROOFLINE
 
 
 def work_terms_s(work: Work, machine: Machine) -> tuple[Real, Real, Real]:
@@ -217,39 +146,71 @@ def work_terms_s(work: Work, machine: Machine) -> tuple[Real, Real, Real]:
     overhead_s, memory_s, compute_s
         Fixed kernel time; bytes over the bandwidth reached (link for a collective); padded FLOPs over the
         rate reached, 0 where the device publishes no peak. Seconds. With a staircase the product's whole
-        cost stands in the memory term up to one read and in the compute term beyond it.
+        cost stands in the memory term up to one read and in the compute term beyond it. Of two kernels
+        these are the terms of the faster one.
     """
     ceiling = machine.ceiling(work.kind, work.dtype)
+    terms = _terms_s(work, machine, ceiling)
+    if ceiling.other is None:
+        return terms
+    others = _terms_s(work, machine, ceiling.other)
+    faster = np.less_equal(_total_s(terms, ceiling), _total_s(others, ceiling.other))
+    one, two, three = (np.where(faster, a, b) for a, b in zip(terms, others, strict=True))
+    return one, two, three
+
+
+def _terms_s(work: Work, machine: Machine, ceiling: Ceiling) -> tuple[Real, Real, Real]:
     overhead = work.kernels * ceiling.t0_s
+    if ceiling.inner_s or ceiling.group_s:
+        overhead = overhead + work.kernels * (ceiling.inner_s * work.inner + ceiling.group_s * work.groups)
     if work.kind == "collective":
-        link = machine.link_bytes_per_s
-        return overhead, work.bytes / (ceiling.memory_efficiency * link), 0.0
+        moved = work.bytes
+        if ceiling.one_shot:
+            # The whole message to each of n - 1 peers, where a ring moves 2 (n - 1) / n of it.
+            moved = moved * np.maximum(work.groups + 1.0, 2.0) / 2.0
+        return overhead, moved / (ceiling.memory_efficiency * machine.link_bytes_per_s), 0.0
     memory = work.bytes / (ceiling.memory_efficiency * machine.bandwidth_bytes_per_s)
     if ceiling.staircase is not None and work.kind in ("linear", "experts"):
-        reads = ceiling.staircase.at(work.rows)
-        compute = memory * np.where(reads > 1.0, reads, 0.0)
-        peak = machine.peak_flop_per_s.get(work.dtype)
-        if peak is not None:
-            # Beyond the measured rows the peak is the better guide.
-            far = np.asarray(work.rows) > ceiling.staircase.rows[-1]
-            compute = np.where(far, np.maximum(compute, work.flops / peak), compute)
-        return overhead, memory * np.minimum(reads, 1.0), compute
+        return overhead, *_stairs_s(work, machine, memory, ceiling.staircase)
     if ceiling.rows_per_pass != math.inf:
         memory = memory * padded(work.rows, ceiling.rows_per_pass) / ceiling.rows_per_pass
+    if ceiling.memory_fill:
+        memory = memory * (1.0 + ceiling.memory_fill / np.maximum(work.groups, 1.0))
     peak = machine.peak_flop_per_s.get(work.dtype)
-    if peak is None:
-        return overhead, memory, 0.0
-    flops = work.flops
+    compute: Real = 0.0 if peak is None else work.flops / (ceiling.compute_efficiency * peak)
     if ceiling.tile != 1.0:
-        flops = flops * padded(work.rows, ceiling.tile) / work.rows
-    return overhead, memory, flops / (ceiling.compute_efficiency * peak)
+        compute = compute * padded(work.rows, ceiling.tile) / work.rows
+    if ceiling.compute_fill:
+        compute = compute * (1.0 + ceiling.compute_fill / np.maximum(work.groups, 1.0))
+    if ceiling.factors is not None:
+        factor = ceiling.factors.at(work.rows)
+        return overhead * factor, memory * factor, compute * factor
+    return overhead, memory, compute
+
+
+def _stairs_s(work: Work, machine: Machine, memory: Real, staircase: Staircase) -> tuple[Real, Real]:
+    """Memory and compute terms of a measured table; ``memory`` is one read of the bytes (s)."""
+    reads = staircase.at(work.rows)
+    compute = memory * np.where(reads > 1.0, reads, 0.0)
+    peak = machine.peak_flop_per_s.get(work.dtype)
+    if peak is not None:
+        # Beyond the measured rows the peak is the better guide.
+        far = np.asarray(work.rows) > staircase.rows[-1]
+        compute = np.where(far, np.maximum(compute, work.flops / peak), compute)
+    return memory * np.minimum(reads, 1.0), compute
+
+
+def _total_s(terms: tuple[Real, Real, Real], ceiling: Ceiling) -> Real:
+    overhead, memory, compute = terms
+    sharpness = math.inf if ceiling.staircase is not None else ceiling.p
+    return overhead + p_norm(memory, compute, sharpness)
 
 
 def work_time_s(work: Work, machine: Machine) -> Real:
     """Time of one piece of work (s): fixed kernel time plus the p-norm of memory and compute time.
 
-    Roofline: Williams, Waterman and Patterson 2009 (doi 10.1145/1498765.1498785); t0, p and tile as in
-    ``docs/theory.md``.
+    Roofline: Williams, Waterman and Patterson 2009 (doi 10.1145/1498765.1498785); t0, p and the other
+    terms as in :class:`~rooflinekit.ceiling.Ceiling`.
 
     Examples
     --------
@@ -257,10 +218,11 @@ def work_time_s(work: Work, machine: Machine) -> Real:
     >>> work_time_s(gemv, Machine("m", 2e12, {"bf16": 4e14}))
     0.001
     """
-    overhead, memory, compute = work_terms_s(work, machine)
     ceiling = machine.ceiling(work.kind, work.dtype)
-    sharpness = math.inf if ceiling.staircase is not None else ceiling.p
-    return overhead + p_norm(memory, compute, sharpness)
+    time = _total_s(_terms_s(work, machine, ceiling), ceiling)
+    if ceiling.other is None:
+        return time
+    return np.minimum(time, _total_s(_terms_s(work, machine, ceiling.other), ceiling.other))
 
 
 def works_time_s(works: Iterable[Work], machine: Machine) -> Real:

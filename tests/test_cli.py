@@ -135,8 +135,8 @@ def test_the_breakdown_sums_to_the_step(capsys, options):
 
 
 def test_recommend_has_the_keys_of_the_contract(capsys):
-    """Exactly these; nothing of the interval without counts."""
-    found = ask(capsys, *RECOMMEND)
+    """Exactly these; nothing of the interval without counts or a calibration."""
+    found = ask(capsys, *RECOMMEND, "--calibration", "datasheet")
     assert set(found) == RECOMMEND_KEYS | RECOMMEND_MORE
     point = ["k", "acceptance_length", "draft_s", "verify_s", "host_s", "decode_s", "round_cost", "speedup"]
     assert {frozenset(one) for one in found["curve"]} == {frozenset(point)}

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pint
 import pytest
 
-from rooflinekit import work as work_module
+from rooflinekit import ceiling as ceiling_module
 from rooflinekit.acceptance import expected_tokens
 from rooflinekit.drafters import BUILDERS
 from rooflinekit.drafters.small_lm import SmallLm
@@ -43,7 +43,7 @@ BF16 = precision("bf16")
 @pytest.fixture(autouse=True)
 def _norm_keeps_dimensions(monkeypatch):
     """The scalar norm ends in ``float(...)``, which only strips what this file looks at."""
-    monkeypatch.setattr(work_module, "float", lambda value: value, raising=False)
+    monkeypatch.setattr(ceiling_module, "float", lambda value: value, raising=False)
 
 
 def machine(**ceiling):

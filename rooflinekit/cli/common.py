@@ -51,6 +51,7 @@ DEVICE = options(
         metavar="auto|datasheet|FILE",
         help="Ceilings to use.",
     ),
+    click.option("--stack", help="Engine whose kernels to assume: trtllm, vllm, sglang; best measured."),
     click.option(
         "--routing-overlap",
         type=float,

@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
-import math
-from itertools import pairwise
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from rooflinekit import units
-from rooflinekit.calibration import Calibration, Fit, HeldOut
+from rooflinekit.calibration import BandError, Calibration, Fit, HeldOut
 from rooflinekit.errors import ProfileError
 from rooflinekit.evidence import Cited
 from rooflinekit.hardware import Hardware
+from rooflinekit.profiles.ceiling_fields import ceiling_data, flag, number, read_ceiling, six, tables_data
 from rooflinekit.profiles.document import read_document, require_schema
 from rooflinekit.profiles.hardware_file import FIELDS, PEAK_FORMATS, read_hardware
 from rooflinekit.profiles.library import hardware_folder
 from rooflinekit.profiles.node import Node
 from rooflinekit.profiles.quantity import Quantity
-from rooflinekit.work import ANY, Ceiling, Staircase
+from rooflinekit.work import ANY
 
 SCHEMA_VERSION = 1
-KINDS_OF_WORK = ("linear", "attention", "experts", "elementwise", "recurrent", "collective")
+KINDS_OF_WORK = ("linear", "attention", "prefill", "experts", "elementwise", "recurrent", "collective")
 
-T0 = Quantity("s", 0.0, 1.0, "2.1 us")
-EFFICIENCY = Quantity("", 1e-4, 2.0, "0.85")
-SHARPNESS = Quantity("", 1.0, 1e6, "2.4")
-TILE = Quantity("", 1.0, 4096.0, "16", whole=True)
-PASS_ROWS = Quantity("", 1.0, 1e9, "3", whole=True)
 ERROR = Quantity("", 0.0, 1e6, "0.05")
 FRACTION = Quantity("", -1e6, 1e6, "0.05")
 COUNT = Quantity("", 0.0, 1e9, "40", whole=True)
-ROWS = Quantity("", 1.0, 1e9, "16")
-READS = Quantity("", 1e-6, 1e9, "1.3")
+SHARE = Quantity("", 0.0, 1.0, "0.4")
 
 
 def load_calibration(path: str | Path) -> Calibration:
@@ -45,9 +39,21 @@ def load_calibration(path: str | Path) -> Calibration:
     root = read_document(path)
     require_schema(root, SCHEMA_VERSION)
     fields = root.mapping(
-        required=("schema", "name", "base", "stack", "dtype", "fits", "runs", "used"),
-        optional=("left_out", "contended", "profile", "written_by", "device", "warnings"),
+        required=("schema", "name", "base", "stack", "dtype", "fits", "runs"),
+        optional=(
+            "used",
+            "fitted_share",
+            "source",
+            "left_out",
+            "contended",
+            "profile",
+            "written_by",
+            "device",
+            "warnings",
+        ),
     )
+    if "used" not in fields and "fitted_share" not in fields:
+        root.problem("says neither which cases were fitted (used) nor by which rule (fitted_share)")
     profile = read_hardware(fields["profile"]) if "profile" in fields else None
     left_out = fields["left_out"].entries() if "left_out" in fields else {}
     seen: set[tuple[str, str]] = set()
@@ -68,10 +74,12 @@ def load_calibration(path: str | Path) -> Calibration:
         device=fields["device"].text() if "device" in fields else "",
         fits=tuple(_fit(node) for node in fields["fits"].items()),
         run_ids=tuple(node.text() for node in fields["runs"].items()),
-        used=tuple(node.text() for node in fields["used"].items()),
+        used=tuple(node.text() for node in fields["used"].items()) if "used" in fields else (),
+        source=fields["source"].text() if "source" in fields else "",
+        fitted_share=number(fields["fitted_share"], SHARE) if "fitted_share" in fields else None,
         warnings=tuple(node.text() for node in fields["warnings"].items()) if "warnings" in fields else (),
-        left_out={reason: int(_number(node, COUNT)) for reason, node in left_out.items()},
-        contended=_flag(fields.get("contended"), default=False),
+        left_out={reason: int(number(node, COUNT)) for reason, node in left_out.items()},
+        contended=flag(fields.get("contended"), default=False),
         profile=profile,
     )
     root.problems.finish()
@@ -84,74 +92,92 @@ def is_calibration(path: Path) -> bool:
     return "fits" in root.entries() or "base" in root.entries()
 
 
-def shipped_calibration(hardware: str) -> Calibration | None:
-    """Return the calibration shipped for a profile, if there is one."""
-    path = hardware_folder() / "calibrations" / f"{hardware}.yaml"
-    return load_calibration(path) if path.is_file() else None
+def calibrations_folder() -> Path:
+    """Folder of the shipped calibrations: ``<profile>.yaml``, and ``<profile>.<stack>.yaml`` for other stacks."""
+    return hardware_folder() / "calibrations"
 
 
-def _number(node: Node, quantity: Quantity) -> float:
-    value = quantity.read(node)
-    return 0.0 if math.isnan(value) else value
+def shipped_calibration(hardware: str, stack: str | None = None) -> Calibration | None:
+    """Return the calibration shipped for a profile, if there is one.
 
+    Parameters
+    ----------
+    hardware
+        Name of the profile.
+    stack
+        Engine stack; None takes the one that was measured best.
 
-def _flag(node: Node | None, *, default: bool) -> bool:
-    return default if node is None else node.choice(("true", "false"), "a yes or no") == "true"
+    Raises
+    ------
+    ProfileError
+        There are calibrations for the profile, but none for this stack.
+    """
+    folder = calibrations_folder()
+    best = folder / f"{hardware}.yaml"
+    if not best.is_file():
+        return None
+    if stack is None:
+        return load_calibration(best)
+    path = folder / f"{hardware}.{stack}.yaml"
+    if path.is_file():
+        return load_calibration(path)
+    found = load_calibration(best)
+    if found.stack == stack:
+        return found
+    others = [
+        found.stack,
+        *(other.name.split(".")[-2] for other in sorted(folder.glob(f"{hardware}.*.yaml"))),
+    ]
+    raise ProfileError(f"no calibration of {stack} for {hardware}; there are {', '.join(others)}")
 
 
 def _fit(node: Node) -> Fit:
     fields = node.mapping(
         required=("kind", "dtype", "form", "n", "ceiling"),
-        optional=("staircase", "standard_errors", "follows_bandwidth", "held_out", "held_out_ratio"),
+        optional=(
+            "staircase",
+            "factors",
+            "standard_errors",
+            "follows_bandwidth",
+            "held_out",
+            "held_out_ratio",
+            "bands",
+            "kernel",
+        ),
     )
     errors = fields["standard_errors"].entries() if "standard_errors" in fields else {}
     return Fit(
         kind=fields["kind"].choice(KINDS_OF_WORK, "a kind of work"),
         dtype=fields["dtype"].choice((*PEAK_FORMATS, ANY), "a number format"),
         form=fields["form"].text(),
-        n=int(_number(fields["n"], COUNT)),
-        ceiling=_ceiling(fields["ceiling"], fields.get("staircase")),
-        standard_errors={name: _number(value, FRACTION) for name, value in errors.items()},
-        follows_bandwidth=_flag(fields.get("follows_bandwidth"), default=True),
+        n=int(number(fields["n"], COUNT)),
+        ceiling=read_ceiling(fields["ceiling"], fields.get("staircase"), fields.get("factors")),
+        standard_errors={name: number(value, FRACTION) for name, value in errors.items()},
+        follows_bandwidth=flag(fields.get("follows_bandwidth"), default=True),
         held_out=_held_out(fields["held_out"]) if "held_out" in fields else None,
         held_out_ratio=_held_out(fields["held_out_ratio"]) if "held_out_ratio" in fields else None,
+        bands=tuple(_band(one) for one in fields["bands"].items()) if "bands" in fields else (),
+        kernel=fields["kernel"].text() if "kernel" in fields else "",
     )
 
 
-def _ceiling(node: Node, staircase: Node | None) -> Ceiling:
-    fields = node.mapping(
-        required=("t0", "memory_efficiency", "compute_efficiency"), optional=("p", "tile", "rows_per_pass")
-    )
-    return Ceiling(
-        t0_s=_number(fields["t0"], T0),
-        memory_efficiency=_number(fields["memory_efficiency"], EFFICIENCY) or 1.0,
-        compute_efficiency=_number(fields["compute_efficiency"], EFFICIENCY) or 1.0,
-        p=_number(fields["p"], SHARPNESS) if "p" in fields else math.inf,
-        tile=_number(fields["tile"], TILE) if "tile" in fields else 1.0,
-        rows_per_pass=_number(fields["rows_per_pass"], PASS_ROWS) if "rows_per_pass" in fields else math.inf,
-        staircase=_staircase(staircase) if staircase is not None else None,
-    )
-
-
-def _staircase(node: Node) -> Staircase:
-    fields = node.mapping(required=("rows", "reads"), optional=("breaks",))
-    rows = tuple(_number(item, ROWS) for item in fields["rows"].items())
-    reads = tuple(_number(item, READS) for item in fields["reads"].items())
-    if len(rows) != len(reads) or not rows:
-        node.problem(f"has {len(rows)} rows and {len(reads)} reads; give one cost per row count")
-    elif any(b <= a for a, b in pairwise(rows)):
-        fields["rows"].problem("do not rise; sort them")
-    breaks = tuple(_number(item, ROWS) for item in fields["breaks"].items()) if "breaks" in fields else ()
-    return Staircase(rows, reads, breaks)
+def _band(node: Node) -> BandError:
+    fields = node.mapping(required=("rows", "time"), optional=("ratio",))
+    ends = [int(number(item, COUNT)) for item in fields["rows"].items()]
+    if len(ends) != 2:
+        fields["rows"].problem("is not [first, last]")
+        ends = [0, 0]
+    ratio = _held_out(fields["ratio"]) if "ratio" in fields else None
+    return BandError(low=ends[0], high=ends[1], time=_held_out(fields["time"]), ratio=ratio)
 
 
 def _held_out(node: Node) -> HeldOut:
     fields = node.mapping(required=("n", "median_abs_error", "p90_abs_error", "bias"))
     return HeldOut(
-        n=int(_number(fields["n"], COUNT)),
-        median_abs_error=_number(fields["median_abs_error"], ERROR),
-        p90_abs_error=_number(fields["p90_abs_error"], ERROR),
-        bias=_number(fields["bias"], FRACTION),
+        n=int(number(fields["n"], COUNT)),
+        median_abs_error=number(fields["median_abs_error"], ERROR),
+        p90_abs_error=number(fields["p90_abs_error"], ERROR),
+        bias=number(fields["bias"], FRACTION),
     )
 
 
@@ -172,11 +198,18 @@ def calibration_text(calibration: Calibration, written_by: str) -> str:
         "fits": [_fit_data(fit) for fit in calibration.fits],
         "left_out": dict(calibration.left_out),
         **({"warnings": list(calibration.warnings)} if calibration.warnings else {}),
-        "used": list(calibration.used),
     }
+    if calibration.source:
+        data["source"] = calibration.source
+    if calibration.fitted_share is None:
+        data["used"] = list(calibration.used)
+    else:
+        data["fitted_share"] = calibration.fitted_share
     if calibration.profile is not None:
         data["profile"] = hardware_data(calibration.profile)
-    return str(yaml.safe_dump(data, sort_keys=False, width=110, allow_unicode=True))
+    # Public calibrations are tables of numbers: a line each.
+    flow = False if calibration.fitted_share is None else None
+    return str(yaml.safe_dump(data, sort_keys=False, width=110, allow_unicode=True, default_flow_style=flow))
 
 
 def write_calibration(calibration: Calibration, path: Path, written_by: str) -> None:
@@ -197,43 +230,41 @@ def write_calibration(calibration: Calibration, path: Path, written_by: str) -> 
         raise ProfileError(f"{path} cannot be written ({error.strerror}); choose another --out") from error
 
 
-def _six(value: float) -> float:
-    return float(f"{value:.6g}")
-
-
 def _fit_data(fit: Fit) -> dict[str, Any]:
-    ceiling = fit.ceiling
-    numbers: dict[str, Any] = {
-        "t0": f"{_six(float(ceiling.t0_s) * 1e6):g} us",
-        "memory_efficiency": _six(float(ceiling.memory_efficiency)),
-        "compute_efficiency": _six(float(ceiling.compute_efficiency)),
-    }
-    if math.isfinite(ceiling.p):
-        numbers["p"] = _six(ceiling.p)
-    if ceiling.tile != 1.0:
-        numbers["tile"] = int(ceiling.tile)
-    if math.isfinite(ceiling.rows_per_pass):
-        numbers["rows_per_pass"] = int(ceiling.rows_per_pass)
     data: dict[str, Any] = {
         "kind": fit.kind,
         "dtype": fit.dtype,
+        **({"kernel": fit.kernel} if fit.kernel else {}),
         "form": fit.form,
         "n": fit.n,
-        "ceiling": numbers,
+        "ceiling": ceiling_data(fit.ceiling),
+        **tables_data(fit.ceiling),
     }
-    if ceiling.staircase is not None:
-        table = ceiling.staircase
-        data["staircase"] = {"rows": list(table.rows), "reads": [_six(r) for r in table.reads]}
-        if table.breaks:
-            data["staircase"]["breaks"] = list(table.breaks)
     data["follows_bandwidth"] = fit.follows_bandwidth
     if fit.standard_errors:
-        data["standard_errors"] = {name: _six(value) for name, value in fit.standard_errors.items()}
+        data["standard_errors"] = {name: six(value) for name, value in fit.standard_errors.items()}
     for name, held in (("held_out", fit.held_out), ("held_out_ratio", fit.held_out_ratio)):
         if held is not None:
-            rest = {key: _six(getattr(held, key)) for key in ("median_abs_error", "p90_abs_error", "bias")}
-            data[name] = {"n": held.n, **rest}
+            data[name] = _held_data(held, six)
+    if fit.bands:
+        data["bands"] = [_band_data(band) for band in fit.bands]
     return data
+
+
+def _held_data(held: HeldOut, rounded: Callable[[float], float]) -> dict[str, Any]:
+    rest = {key: rounded(getattr(held, key)) for key in ("median_abs_error", "p90_abs_error", "bias")}
+    return {"n": held.n, **rest}
+
+
+def _band_data(band: BandError) -> dict[str, Any]:
+    data: dict[str, Any] = {"rows": [band.low, band.high], "time": _held_data(band.time, _short)}
+    if band.ratio is not None:
+        data["ratio"] = _held_data(band.ratio, _short)
+    return data
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.3g}")
 
 
 def hardware_data(hardware: Hardware) -> dict[str, Any]:

@@ -9,30 +9,33 @@ from rich.text import Text
 
 from rooflinekit.calibration import Calibration
 from rooflinekit.report.style import BAD, DIM, GOOD, percent, seconds, table
-from rooflinekit.validation import Compared, Report
+from rooflinekit.validation import Band, Compared, Report
 
 
 def report_text(report: Report, *, worst: int = 3) -> RenderableType:
     """Errors by suite and band, the worst cases, and whether the machine was ours."""
+    guessed = any(band.plain is not None for band in report.bands)
     rows = table()
     rows.add_column("suite")
     rows.add_column("rows")
-    for name in ("n", "median error", "90 %", "bias", "tolerance"):
+    for name in ("n", "median error", "90 %", "bias", *(["plain guess"] if guessed else []), "tolerance"):
         rows.add_column(name, justify="right")
     rows.add_column("")
+    shown = ""
     for band in report.bands:
-        judged = band.tolerance is not None
         rows.add_row(
-            band.suite if band.band == "all" else "",
+            band.suite if band.suite != shown else "",
             band.band,
             str(band.n),
             percent(band.median_abs_error),
             percent(band.p90_abs_error),
             f"{100 * band.bias:+.1f} %",
-            percent(band.tolerance) if band.tolerance is not None else "",
-            Text("ok", GOOD) if band.ok else (Text("MISSED", BAD) if judged else ""),
-            style=None if band.band == "all" else DIM,
+            *([percent(band.plain) if band.plain is not None else ""] if guessed else []),
+            _tolerance(band),
+            "" if band.ok is None else (Text("ok", GOOD) if band.ok else Text("MISSED", BAD)),
+            style=DIM if band.ok is None else None,
         )
+        shown = band.suite
     lines = []
     if report.fitted_left_out or report.left_out:
         counted = f"{report.fitted_left_out} cases were fitted and are not compared"
@@ -40,9 +43,19 @@ def report_text(report: Report, *, worst: int = 3) -> RenderableType:
         lines.append(Text(f"{counted}{others}; errors are |predicted / measured - 1|", DIM))
     bad = sorted((c for c in report.cases if abs(c.error) > 0.15), key=lambda c: -abs(c.error))[:worst]
     lines += [Text(f"worst: {c.suite}, {c.case}: {c.error:+.0%}") for c in bad]
+    if guessed:
+        lines.append(
+            Text("plain guess: the datasheet roofline; for R(W), R = 1; for skewed routing, uniform", DIM)
+        )
     if report.contended is not None:
         lines.append(contended_line(contended=report.contended))
     return Group(rows, *lines)
+
+
+def _tolerance(band: Band) -> str:
+    """Limits of the median and of the 90th percentile, where they are set."""
+    limits = (band.tolerance, band.tolerance_p90)
+    return " / ".join(percent(one) for one in limits if one is not None)
 
 
 def contended_line(*, contended: bool | None) -> Text:
