@@ -61,10 +61,7 @@ def draw_batch() -> None:
 def draw_speedup() -> None:
     """Drafters at equal acceptance, by K."""
     drafters = ("small-lm:llama-3.2-1b", "eagle3", "dflash", "dspark")
-    answers = [
-        rk.recommend("llama-3.1-8b", "h100-sxm", drafter, alpha=0.8, calibration="datasheet")
-        for drafter in drafters
-    ]
+    answers = [rk.recommend("llama-3.1-8b", "h100-sxm", drafter, alpha=0.8) for drafter in drafters]
     labels = [name.partition(":")[2] or name for name in drafters]
     title = "Speculation with Llama-3.1-8B on an H100"
     save(speedup_curve(answers, labels=labels, title=title), IMAGES / "speedup.png")

@@ -47,7 +47,7 @@ class Answer:
     decode, recommendation
         A plain step of the model on this machine, and whether an EAGLE-3 drafter pays.
     comparison
-        Drafters for another model on an H100, by its datasheet.
+        Drafters for another model on an H100, by its shipped calibration.
     """
 
     measured: SuiteResult
@@ -87,7 +87,7 @@ def answer(measured: SuiteResult, folder: Path) -> Answer:
         report=app.validate_files([measured.path], file),
         decode=app.predict(model, str(file), **options),
         recommendation=app.recommend(model, str(file), "eagle3", alpha=ALPHA, allow_oversize=True, **options),
-        comparison=app.compare(*ELSEWHERE, DRAFTERS, alpha=ALPHA, calibration="datasheet"),
+        comparison=app.compare(*ELSEWHERE, DRAFTERS, alpha=ALPHA),
     )
 
 
@@ -118,7 +118,7 @@ def summary(found: Answer) -> dict[str, Any]:
             "model": ELSEWHERE[0],
             "hardware": ELSEWHERE[1],
             "alpha": ALPHA,
-            "calibration": "datasheet",
+            "calibration": found.comparison[0].calibration,
             "drafters": [asdict(row) for row in found.comparison],
         },
     }

@@ -41,9 +41,7 @@ def draw(found: Answer, folder: Path) -> list[Path]:
         load=Load(1.0, float(CONTEXT)),
         title=f"What a verify costs on {found.hardware.title}",
     )
-    answers = [
-        app.recommend(*ELSEWHERE, drafter, alpha=ALPHA, calibration="datasheet") for drafter in DRAFTERS
-    ]
+    answers = [app.recommend(*ELSEWHERE, drafter, alpha=ALPHA) for drafter in DRAFTERS]
     labels = [name.partition(":")[2] or name for name in DRAFTERS]
     speedup = speedup_curve(answers, labels=labels)
     pictures = {"roofline.png": steps, "verify.png": verify, "speedup.png": speedup}

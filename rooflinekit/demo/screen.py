@@ -113,7 +113,8 @@ def local_part(found: Answer) -> list[RenderableType]:
 def elsewhere_part(found: Answer) -> list[RenderableType]:
     """The same question for an H100."""
     model, hardware = ELSEWHERE
-    title = f"{model} on {hardware} by its datasheet, every drafter at acceptance rate {ALPHA:g}, K up to 16"
+    truth = found.comparison[0].calibration
+    title = f"{model} on {hardware} ({truth}), every drafter at acceptance rate {ALPHA:g}, K up to 16"
     return [heading(5, title), comparison_text(found.comparison, heading=False)]
 
 
