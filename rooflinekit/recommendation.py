@@ -266,6 +266,12 @@ def _notes(
     # A millisecond-scale step is an accelerator's: there the host is a sizeable part of a small pass.
     if drafter.serial_passes == "K" and chosen.draft_s < 5e-3 * chosen.k:
         notes.append(SERIAL_HOST)
+    if chosen.verify_s < 0.97 * chosen.decode_s:
+        ratio = chosen.decode_s / chosen.verify_s
+        notes.append(
+            f"on these kernels a verify is {ratio:.2f} times as fast as a plain step, so part of the gain is not "
+            "speculation's: padding a plain step to more rows would have it too"
+        )
     if best.k == top and top > 1 and chosen.k == best.k:
         limit = _limit(drafter, acceptance, top)
         notes.append(f"the best K is the largest that could be tried ({top}): {limit}")

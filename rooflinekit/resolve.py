@@ -89,19 +89,33 @@ def pick_calibration(
         raise RooflineError(
             f"--stack {stack} chooses among shipped calibrations; leave out --calibration {spec}"
         )
-    if spec == "datasheet":
+    if spec.lower() == "datasheet":
         return None
-    if spec == "auto":
-        found = own if own is not None and stack is None else shipped_calibration(hardware.name, stack)
-        if stack is not None and found is None:
-            raise ProfileError(
-                f"no calibration is shipped for {hardware.name}, so --stack {stack} has no meaning"
-            )
-        return found
+    if spec.lower() == "auto":
+        if stack is not None:
+            return _of_stack(hardware.name, stack.strip().lower())
+        return own or shipped_calibration(hardware.name)
+    if not spec:
+        raise RooflineError("--calibration is empty; write auto, datasheet or the name of a YAML file")
     found = load_calibration(Path(spec))
     if found.base != hardware.name:
         raise ProfileError(
             f"calibration {spec} was fitted for {found.base}, not for {hardware.name}; use --hardware {found.base}"
+        )
+    return found
+
+
+def _of_stack(hardware: str, stack: str) -> Calibration:
+    from rooflinekit.profiles.calibration_file import shipped_calibration
+
+    found = shipped_calibration(hardware, stack) if stack else None
+    if found is None:
+        reason = f"no calibration is shipped for {hardware}" if stack else "it is empty"
+        raise ProfileError(f"--stack {stack!r} has no meaning: {reason}; leave it out")
+    if all(fit.kind == "collective" for fit in found.fits):
+        raise ProfileError(
+            f"--stack {stack} timed collectives alone; choose an engine (trtllm, vllm, sglang), or give "
+            "--calibration its file"
         )
     return found
 

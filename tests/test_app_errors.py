@@ -357,3 +357,28 @@ def test_a_drafter_in_a_format_the_device_lacks_is_refused(capsys):
     words = ("recommend", *place, "--alpha", "0.8", "--draft-dtype")
     refused(capsys, (*words, "fp8"), "no fp8 matrix rate", "--draft-dtype w8a16")
     assert run([*words, "w8a16"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--stack", "nccl"), ["collectives alone", "vllm"]),
+        (("--stack", ""), ["empty"]),
+        (("--stack", "foo"), ["foo", "trtllm"]),
+        (("--stack", "vllm", "--calibration", "datasheet"), ["leave out"]),
+        (("--calibration", ""), ["empty", "auto"]),
+    ],
+)
+def test_a_calibration_that_is_none_is_refused(capsys, options, words):
+    refused(capsys, ("predict", "--model", "qwen3-8b", "--hardware", "h100-sxm", *options), *words)
+
+
+def test_options_that_a_suite_or_source_would_ignore_are_refused(capsys):
+    refused(capsys, ("validate", "--suite", "kernels", "--calibration", "x.yaml"), "leave out --calibration")
+    ignored = ("calibrate", "--source", "aiconfigurator", "--base", "l40s", "--out", "folder")
+    refused(capsys, ignored, "leave out --base")
+
+
+def test_a_stack_is_found_whatever_its_case(capsys):
+    assert run(["predict", "--model", "qwen3-8b", "--hardware", "h100-sxm", "--stack", "VLLM", "--json"]) == 0
+    assert "vllm" in capsys.readouterr().out

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rooflinekit.acceptance import Constant, Survival, expected_tokens, from_histogram, solve_alpha
 from rooflinekit.calibration import Calibration, Fit, HeldOut
 from rooflinekit.capacity import memory_bytes, remedy
+from rooflinekit.ceiling import RowFactors
 from rooflinekit.drafters import dflash, dspark, eagle3
 from rooflinekit.engines import flags
 from rooflinekit.errors import AcceptanceError, CapacityError
@@ -473,3 +474,16 @@ def test_host_time_appears_in_the_account():
     assert losses["host"] > 0
     assert losses["drafting"] > 0
     assert losses["rejected drafts"] == pytest.approx(5 - expected_tokens(0.8, 4))
+
+
+def test_a_verify_that_beats_a_plain_step_is_pointed_out():
+    """Kernels that are slow at one row: padding gains as much, so the gain is not all speculation's."""
+    ceiling = Ceiling(factors=RowFactors((1.0, 2.0, 64.0), (1.5, 1.0, 1.0)))
+    slow = replace(H100, ceilings={("linear", "*"): ceiling})
+
+    def notes(machine):
+        found = recommend_k(machine, LLAMA, device(), EAGLE, Constant(0.7), Load(1.0, 1024.0), max_k=4)
+        return " ".join(found.notes)
+
+    assert "padding" in notes(slow)
+    assert "padding" not in notes(H100)

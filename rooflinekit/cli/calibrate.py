@@ -48,6 +48,8 @@ def command(
     if bool(files) == (source is not None):
         raise click.UsageError("give measurement files, or --source for the public kernel tables")
     if source is not None:
+        if base != "auto" or name is not None:
+            raise click.UsageError("--source writes every shipped calibration; leave out --base and --name")
         _published(out, slice_file, f"rooflinekit {__version__}")
         return
     writable(out, (".yaml", ".yml"), overwrite=overwrite)

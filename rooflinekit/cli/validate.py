@@ -31,6 +31,8 @@ def command(
     if bool(files) == (suite is not None):
         raise click.UsageError("give measurement files with --calibration, or one --suite")
     if suite is not None:
+        if calibration is not None:
+            raise click.UsageError("a suite compares with the shipped calibrations; leave out --calibration")
         report = validate_suite(suite, full=full)
     else:
         if calibration is None:
