@@ -183,7 +183,9 @@ def embedding_works(hidden: int, rows: Real, precision: Precision, tp: int = 1) 
     return lookup, all_reduce_work(rows * hidden * precision.bytes_per_activation, 1.0, tp)
 
 
-def forward_pass(llm: Llm, load: Load, precision: Precision, tp: int = 1) -> tuple[Work, ...]:
+def forward_pass(
+    llm: Llm, load: Load, precision: Precision, tp: int = 1, head_rows: Real | None = None
+) -> tuple[Work, ...]:
     """Works of one pass of a model on one rank: decode, verify or prefill by the same function.
 
     Parameters
@@ -196,6 +198,8 @@ def forward_pass(llm: Llm, load: Load, precision: Precision, tp: int = 1) -> tup
         Formats of weights, cache, activations and compute.
     tp
         Tensor-parallel ranks.
+    head_rows
+        Rows that meet the LM head where the load does not say it: those that a block drafter drafts.
 
     Returns
     -------
@@ -205,5 +209,6 @@ def forward_pass(llm: Llm, load: Load, precision: Precision, tp: int = 1) -> tup
     works: list[Work] = list(embedding_works(llm.hidden, load.rows, precision, tp))
     for block in llm.blocks:
         works += block_works(block, llm.hidden, load, precision, tp)
-    works += head_works(llm.hidden, llm.vocab, load.head_rows, precision, tp)
+    rows = load.head_rows if head_rows is None else head_rows
+    works += head_works(llm.hidden, llm.vocab, rows, precision, tp)
     return tuple(works)

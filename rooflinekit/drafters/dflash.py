@@ -8,15 +8,14 @@ from rooflinekit.drafters.parts import (
     Shape,
     blocks_of,
     dense_width,
+    draft_bytes,
     first_attention,
-    own_bytes,
     own_layer_params,
 )
 from rooflinekit.llm import Block, Linear, Llm, Mlp
-from rooflinekit.memory import kv_cache_bytes
 from rooflinekit.precision import Precision
-from rooflinekit.transformer import Load, block_works, embedding_works, head_works, linear_work
-from rooflinekit.work import Pass, Real, Work
+from rooflinekit.transformer import Load, forward_pass, linear_work
+from rooflinekit.work import Pass, Real
 
 LAYERS = 5
 BLOCK = 16
@@ -91,12 +90,9 @@ class DFlash:
     ) -> Pass:
         """The parallel pass: ``width`` positions in, logits for ``rows_out`` of them."""
         load = Load(batch, context, width)
-        works: list[Work] = [linear_work(self.fusion, batch * refresh, self.precision)]
-        works += embedding_works(self.llm.hidden, load.rows, self.precision, tp)
-        for block in self.llm.blocks:
-            works += block_works(block, self.llm.hidden, load, self.precision, tp)
-        works += head_works(self.llm.hidden, self.llm.vocab, batch * rows_out, self.precision, tp)
-        return Pass(tuple(works), 1.0, "block pass")
+        fusion = linear_work(self.fusion, batch * refresh, self.precision)
+        works = (fusion, *forward_pass(self.llm, load, self.precision, tp, batch * rows_out))
+        return Pass(works, 1.0, "block pass")
 
     def plan(
         self, *, k: Real, batch: Real, context: Real, refresh: Real = 1.0, tp: int = 1
@@ -107,10 +103,9 @@ class DFlash:
 
     def memory_bytes(self, *, batch: Real, context: Real, tp: int = 1) -> Real:
         """Layers, fusion (on every rank) and cache; embedding and mostly the LM head are the target's."""
-        fusion = self.fusion.parameters * self.precision.bytes_per("mlp")
-        head = self.llm.embedding_params * self.precision.bytes_per("head") / tp if self.own_head else 0.0
-        cache = kv_cache_bytes(self.llm, batch, context, self.precision, tp)
-        return own_bytes(self.llm, self.precision, tp) + head + fusion + cache
+        return draft_bytes(
+            self.llm, self.fusion, self.precision, batch=batch, context=context, tp=tp, own_head=self.own_head
+        )
 
 
 def backbone_llm(target: Llm, layers: int) -> Llm:

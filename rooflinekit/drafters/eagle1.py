@@ -8,15 +8,14 @@ from rooflinekit.drafters.parts import (
     Shape,
     blocks_of,
     dense_width,
+    draft_bytes,
     first_attention,
-    own_bytes,
     own_layer_params,
     proposal_words,
 )
 from rooflinekit.llm import Block, Linear, Llm, Mlp
-from rooflinekit.memory import kv_cache_bytes
 from rooflinekit.precision import Precision
-from rooflinekit.transformer import Load, block_works, embedding_works, head_works, linear_work
+from rooflinekit.transformer import Load, forward_pass, linear_work
 from rooflinekit.work import Pass, Real, Work
 
 
@@ -75,14 +74,8 @@ class Eagle:
         return own_layer_params(self.llm) + round(self.fusion.parameters)
 
     def _pass(self, load: Load, tp: int) -> tuple[Work, ...]:
-        works = [
-            *embedding_works(self.llm.hidden, load.rows, self.precision, tp),
-            linear_work(self.fusion, load.rows, self.precision),
-        ]
-        for block in self.llm.blocks:
-            works += block_works(block, self.llm.hidden, load, self.precision, tp)
-        works += head_works(self.llm.hidden, self.llm.vocab, load.batch, self.precision, tp)
-        return tuple(works)
+        fusion = linear_work(self.fusion, load.rows, self.precision)
+        return fusion, *forward_pass(self.llm, load, self.precision, tp, load.batch)
 
     def plan(
         self, *, k: Real, batch: Real, context: Real, refresh: Real = 1.0, tp: int = 1
@@ -95,9 +88,7 @@ class Eagle:
 
     def memory_bytes(self, *, batch: Real, context: Real, tp: int = 1) -> Real:
         """Layer, fusion (on every rank) and draft cache; embedding and LM head are the target's."""
-        fusion = self.fusion.parameters * self.precision.bytes_per("mlp")
-        cache = kv_cache_bytes(self.llm, batch, context, self.precision, tp)
-        return own_bytes(self.llm, self.precision, tp) + fusion + cache
+        return draft_bytes(self.llm, self.fusion, self.precision, batch=batch, context=context, tp=tp)
 
 
 def _drafter(blocks: tuple[Block, ...], target: Llm, precision: Precision, origin: str, k: int = 0) -> Eagle:

@@ -8,14 +8,13 @@ from rooflinekit.drafters.parts import (
     Shape,
     blocks_of,
     dense_width,
+    draft_bytes,
     first_attention,
-    own_bytes,
     proposal_words,
 )
 from rooflinekit.llm import Block, Linear, Llm, Mlp
-from rooflinekit.memory import kv_cache_bytes
 from rooflinekit.precision import Precision
-from rooflinekit.transformer import Load, block_works, embedding_works, head_works, linear_work
+from rooflinekit.transformer import Load, forward_pass, linear_work
 from rooflinekit.work import Pass, Real, Work
 
 DRAFT_VOCAB = 32_000
@@ -83,11 +82,7 @@ class Eagle3:
         return self.llm.total_params + round(self.fusion.parameters)
 
     def _pass(self, load: Load, tp: int) -> tuple[Work, ...]:
-        works = [*embedding_works(self.llm.hidden, load.rows, self.precision, tp)]
-        for block in self.llm.blocks:
-            works += block_works(block, self.llm.hidden, load, self.precision, tp)
-        works += head_works(self.llm.hidden, self.llm.vocab, load.batch, self.precision, tp)
-        return tuple(works)
+        return forward_pass(self.llm, load, self.precision, tp, load.batch)
 
     def plan(
         self, *, k: Real, batch: Real, context: Real, refresh: Real = 1.0, tp: int = 1
@@ -102,10 +97,9 @@ class Eagle3:
 
     def memory_bytes(self, *, batch: Real, context: Real, tp: int = 1) -> Real:
         """Layer, fusion (on every rank) and draft head, and the draft cache; the target's embedding is shared."""
-        fusion = self.fusion.parameters * self.precision.bytes_per("mlp")
-        cache = kv_cache_bytes(self.llm, batch, context, self.precision, tp)
-        head = self.llm.embedding_params * self.precision.bytes_per("head") / tp
-        return own_bytes(self.llm, self.precision, tp) + head + fusion + cache
+        return draft_bytes(
+            self.llm, self.fusion, self.precision, batch=batch, context=context, tp=tp, own_head=True
+        )
 
 
 def for_target(target: Llm, precision: Precision) -> Eagle3:

@@ -11,12 +11,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rooflinekit.drafters.parts import Shape, blocks_of, own_bytes, proposal_words
+from rooflinekit.drafters.parts import Shape, blocks_of, draft_bytes, proposal_words
 from rooflinekit.errors import ModelError
 from rooflinekit.llm import Linear, Llm, Mtp
-from rooflinekit.memory import kv_cache_bytes
 from rooflinekit.precision import Precision
-from rooflinekit.transformer import Load, block_works, embedding_works, head_works, linear_work
+from rooflinekit.transformer import Load, forward_pass, linear_work
 from rooflinekit.work import Pass, Real, Work
 
 
@@ -87,13 +86,8 @@ class MtpDrafter:
         return round(self.modules.parameters(self.hidden))
 
     def _pass(self, load: Load, tp: int) -> tuple[Work, ...]:
-        works = [
-            *embedding_works(self.hidden, load.rows, self.precision, tp),
-            linear_work(self.fusion, load.rows, self.precision),
-        ]
-        works += block_works(self.modules.block, self.hidden, load, self.precision, tp)
-        works += head_works(self.hidden, self.vocab, load.batch, self.precision, tp)
-        return tuple(works)
+        fusion = linear_work(self.fusion, load.rows, self.precision)
+        return fusion, *forward_pass(self.module, load, self.precision, tp, load.batch)
 
     def plan(
         self, *, k: Real, batch: Real, context: Real, refresh: Real = 1.0, tp: int = 1
@@ -107,9 +101,9 @@ class MtpDrafter:
 
     def memory_bytes(self, *, batch: Real, context: Real, tp: int = 1) -> Real:
         """Modules (projection on every rank) and a cache of each; embedding and LM head are the target's."""
-        fusion = self.fusion.parameters * self.precision.bytes_per("mlp")
-        cache = kv_cache_bytes(self.module, batch, context, self.precision, tp)
-        return self.modules.modules * (own_bytes(self.module, self.precision, tp) + fusion + cache)
+        return self.modules.modules * draft_bytes(
+            self.module, self.fusion, self.precision, batch=batch, context=context, tp=tp
+        )
 
 
 def for_target(target: Llm, precision: Precision) -> MtpDrafter:

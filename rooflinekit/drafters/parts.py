@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from rooflinekit.llm import Attention, Block, Linear, Llm, Mla, Mlp
-from rooflinekit.memory import resident_weight_bytes
+from rooflinekit.memory import kv_cache_bytes, resident_weight_bytes
 from rooflinekit.mixers import attention_dtype
 from rooflinekit.precision import Precision
 from rooflinekit.transformer import LOGIT_BYTES, sampling_works
@@ -112,9 +112,21 @@ def blocks_of(shape: Shape, *, wide_first: bool = False, norms: float = 2) -> tu
     return tuple(found)
 
 
-def own_bytes(llm: Llm, precision: Precision, tp: int = 1) -> float:
-    """Layers of a drafter on one rank (B), without the embedding and head it shares with the target."""
-    return resident_weight_bytes(replace(llm, vocab=0), precision, tp)
+def draft_bytes(
+    llm: Llm,
+    fusion: Linear,
+    precision: Precision,
+    *,
+    batch: Real,
+    context: Real,
+    tp: int,
+    own_head: bool = False,
+) -> Real:
+    """Layers, fusion (whole on every rank), cache and, where it is its own, LM head of a drafter on one rank (B)."""
+    layers = resident_weight_bytes(replace(llm, vocab=0), precision, tp)
+    head = llm.embedding_params * precision.bytes_per("head") / tp if own_head else 0.0
+    fused = fusion.parameters * precision.bytes_per("mlp")
+    return layers + head + fused + kv_cache_bytes(llm, batch, context, precision, tp)
 
 
 def own_layer_params(llm: Llm) -> int:

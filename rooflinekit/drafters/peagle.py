@@ -11,12 +11,11 @@ from dataclasses import dataclass
 
 from rooflinekit.drafters import eagle3
 from rooflinekit.drafters.eagle3 import FUSED_LAYERS
-from rooflinekit.drafters.parts import Shape, dense_width, first_attention, own_bytes
+from rooflinekit.drafters.parts import Shape, dense_width, draft_bytes, first_attention
 from rooflinekit.llm import Block, Linear, Llm, Mlp
-from rooflinekit.memory import kv_cache_bytes
 from rooflinekit.precision import Precision
-from rooflinekit.transformer import Load, block_works, embedding_works, head_works, linear_work
-from rooflinekit.work import Pass, Real, Work
+from rooflinekit.transformer import Load, forward_pass, linear_work
+from rooflinekit.work import Pass, Real
 
 LAYERS = 4
 TRAINED_K = 10
@@ -90,19 +89,15 @@ class PEagle:
     ) -> tuple[Pass, ...]:
         """One pass; the fusion over the tokens of the last round, the LM head over K rows."""
         load = Load(batch, context, refresh + k - 1.0)
-        works: list[Work] = [linear_work(self.fusion, batch * refresh, self.precision)]
-        works += embedding_works(self.llm.hidden, load.rows, self.precision, tp)
-        for block in self.llm.blocks:
-            works += block_works(block, self.llm.hidden, load, self.precision, tp)
-        works += head_works(self.llm.hidden, self.llm.vocab, batch * k, self.precision, tp)
-        return (Pass(tuple(works), 1.0, "parallel draft"),)
+        fusion = linear_work(self.fusion, batch * refresh, self.precision)
+        works = (fusion, *forward_pass(self.llm, load, self.precision, tp, batch * k))
+        return (Pass(works, 1.0, "parallel draft"),)
 
     def memory_bytes(self, *, batch: Real, context: Real, tp: int = 1) -> Real:
         """Layers, fusion (on every rank), draft head and cache; the target's embedding is shared."""
-        fusion = self.fusion.parameters * self.precision.bytes_per("mlp")
-        cache = kv_cache_bytes(self.llm, batch, context, self.precision, tp)
-        head = self.llm.embedding_params * self.precision.bytes_per("head") / tp
-        return own_bytes(self.llm, self.precision, tp) + head + fusion + cache
+        return draft_bytes(
+            self.llm, self.fusion, self.precision, batch=batch, context=context, tp=tp, own_head=True
+        )
 
 
 def for_target(target: Llm, precision: Precision) -> PEagle:
