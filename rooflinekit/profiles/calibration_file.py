@@ -17,6 +17,7 @@ from rooflinekit.profiles.hardware_file import FIELDS, PEAK_FORMATS, read_hardwa
 from rooflinekit.profiles.library import hardware_folder
 from rooflinekit.profiles.node import Node
 from rooflinekit.profiles.quantity import Quantity
+from rooflinekit.remember import remembered
 from rooflinekit.work import ANY
 
 SCHEMA_VERSION = 1
@@ -28,7 +29,8 @@ COUNT = Quantity("", 0.0, 1e9, "40", whole=True)
 SHARE = Quantity("", 0.0, 1.0, "0.4")
 
 
-def load_calibration(path: str | Path) -> Calibration:
+@remembered
+def load_calibration(path: Path) -> Calibration:
     """Read a calibration file.
 
     Raises

@@ -15,6 +15,7 @@ from rooflinekit.errors import ProfileError, nearest
 from rooflinekit.hardware import Hardware
 from rooflinekit.profiles.hardware_file import load_hardware
 from rooflinekit.profiles.node import short
+from rooflinekit.remember import remembered
 
 FOLDER_VARIABLE = "ROOFLINEKIT_HARDWARE"
 
@@ -78,6 +79,16 @@ def load_all(paths: Iterable[Path]) -> tuple[list[Hardware], list[str]]:
     return found, faulty
 
 
+@remembered
+def _given(path: Path) -> Hardware:
+    return load_hardware(path)
+
+
+@remembered
+def _named(path: Path) -> Hardware:
+    return load_hardware(path, named_as_file=True)
+
+
 def find_hardware(name_or_path: str | Path) -> Hardware:
     """Return a device by id, alias or path.
 
@@ -99,15 +110,15 @@ def find_hardware(name_or_path: str | Path) -> Hardware:
     text = str(name_or_path)
     separators = [mark for mark in (os.sep, os.altsep) if mark]
     if text.lower().endswith((".yaml", ".yml")) or any(mark in text for mark in separators):
-        return load_hardware(name_or_path)
+        return _given(Path(name_or_path))
     name = text.strip().lower().replace("_", "-")
     for folder in _folders():
         path = folder / f"{name}.yaml"
         if len(name) < 100 and re.fullmatch(r"[a-z0-9-]+", name) and path.is_file():
-            return load_hardware(path, named_as_file=True)
+            return _named(path)
     for path in _files():
         if name in _aliases(path):
-            return load_hardware(path, named_as_file=True)
+            return _named(path)
     known = nearest(name, {*hardware_names(), *hardware_aliases()})
     known = known if known.endswith("?") else f"{known}."
     raise ProfileError(f"hardware {short(text)} is unknown; {known} See `rooflinekit hardware list`")

@@ -9,6 +9,7 @@ from rooflinekit.errors import ModelError, nearest
 from rooflinekit.readers.config_file import CONFIG, read_config
 from rooflinekit.readers.hf_config import llm_from_config, load_llm
 from rooflinekit.readers.sanity import warnings
+from rooflinekit.remember import remembered
 
 if TYPE_CHECKING:
     from rooflinekit.llm import Llm
@@ -53,6 +54,11 @@ def _locate(name_or_path: str) -> tuple[Path, bool]:
     )
 
 
+@remembered
+def _preset(path: Path) -> Llm:
+    return llm_from_config(read_config(path), path.stem, str(path))
+
+
 def find_llm(name_or_path: str) -> Llm:
     """Return a model by preset name or by path.
 
@@ -78,9 +84,7 @@ def find_llm(name_or_path: str) -> Llm:
     32
     """
     path, preset = _locate(name_or_path)
-    if preset:
-        return llm_from_config(read_config(path), name_or_path.lower(), str(path))
-    return load_llm(path)
+    return _preset(path) if preset else load_llm(path)
 
 
 def find_warnings(name_or_path: str) -> tuple[str, ...]:
