@@ -16,6 +16,7 @@ import time
 import numpy as np
 
 from rooflinekit.acceptance import Constant
+from rooflinekit.curve import Case
 from rooflinekit.drafters import BUILDERS
 from rooflinekit.hardware import machine
 from rooflinekit.precision import precision
@@ -84,7 +85,7 @@ def main():
     drafter = BUILDERS["eagle3"](target.llm, target.precision)
     one = best_of(lambda: predict_step(device, target, hardware, Load(1.0, 4096.0)), 400)
     advice = best_of(
-        lambda: recommend_k(device, target, hardware, drafter, Constant(0.8), Load(1.0, 4096.0)), 100
+        lambda: recommend_k(Case(device, target, drafter, Constant(0.8)), hardware, Load(1.0, 4096.0)), 100
     )
     axes = grid_axes(1e6)
     size = int(np.prod([len(values) for values in axes.values()]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from rooflinekit.drafters.base import Drafter
@@ -29,6 +30,18 @@ def drafting_bytes(drafter: Drafter, target: Target, load: Load, k: int) -> Call
         return float(drafter.memory_bytes(batch=batch, context=context, tp=tp) + waiting)
 
     return added
+
+
+def largest_batch(target: Target, hardware: Hardware, drafter: Drafter, context: float) -> float:
+    """Sequences whose caches fit beside weights and drafter; below 1 where not even one does."""
+
+    def held(batch: float) -> float:
+        extra = float(drafter.memory_bytes(batch=batch, context=context, tp=target.tp))
+        return memory_bytes(target, batch, context, extra)
+
+    per_sequence = held(2.0) - held(1.0)
+    room = hardware.usable_bytes - held(1.0)
+    return float(math.floor(1.0 + room / per_sequence)) if per_sequence > 0 else float("inf")
 
 
 def no_drafter(tp: int) -> float:  # noqa: ARG001 - the same question is asked of every drafter

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rooflinekit.acceptance import Acceptance
 from rooflinekit.capacity import drafting_bytes, remedy
-from rooflinekit.curve import allowed_k, curve_of, plan_at, rounds_by_k
-from rooflinekit.drafters.base import Drafter
+from rooflinekit.curve import Case, allowed_k, curve_of, plan_at, rounds_by_k
 from rooflinekit.hardware import Hardware
+from rooflinekit.load import Load
 from rooflinekit.prediction import breakdown
-from rooflinekit.target import Target
-from rooflinekit.transformer import Load
-from rooflinekit.work import Machine, Pass, Real
+from rooflinekit.work import Pass, Real
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """One drafter beside others (times in s, bytes per round at its best K; memory per device in B)."""
+    """One drafter beside others (times in s, bytes per round and c at its best K)."""
 
     model: str
     hardware: str
@@ -37,6 +35,8 @@ class Comparison:
     speedup: float
     break_even_acceptance_length: float
     verify_ratio: float
+    draft_cost: float
+    pays: bool
 
 
 def plan_bytes(plan: tuple[Pass, ...]) -> Real:
@@ -48,42 +48,37 @@ def plan_bytes(plan: tuple[Pass, ...]) -> Real:
 
 
 def compare_drafters(
-    machine: Machine,
-    target: Target,
+    cases: Sequence[Case],
     hardware: Hardware,
-    drafters: tuple[Drafter, ...],
-    acceptance: Acceptance,
     load: Load,
     *,
     max_k: int = 16,
     calibration: str = "datasheet",
 ) -> tuple[Comparison, ...]:
-    """Put drafters side by side at equal acceptance: passes, bytes, draft time by K, best K and speedup.
+    """Put drafters side by side: passes, bytes, draft time by K, best K and speedup.
 
     What does not fit into memory is shown all the same, and says so.
+
+    Parameters
+    ----------
+    cases
+        One for each drafter; equal acceptance makes them comparable.
+    hardware, load
+        The device, for its memory; batch and context.
+    max_k
+        Largest K to try.
+    calibration
+        Name of what the ceilings came from.
     """
-    name = calibration
-    return tuple(
-        _compared(machine, target, hardware, drafter, acceptance, load, max_k=max_k, calibration=name)
-        for drafter in drafters
-    )
+    return tuple(_compared(case, hardware, load, max_k, calibration) for case in cases)
 
 
-def _compared(
-    machine: Machine,
-    target: Target,
-    hardware: Hardware,
-    drafter: Drafter,
-    acceptance: Acceptance,
-    load: Load,
-    *,
-    max_k: int,
-    calibration: str,
-) -> Comparison:
-    top = allowed_k(drafter, acceptance, max_k)
-    curve = curve_of(rounds_by_k(machine, target, drafter, acceptance, load, top))
+def _compared(case: Case, hardware: Hardware, load: Load, max_k: int, calibration: str) -> Comparison:
+    target, drafter = case.target, case.drafter
+    top = allowed_k(drafter, case.acceptance, max_k)
+    curve = curve_of(rounds_by_k(case, load, top))
     best = max(curve, key=lambda point: point.speedup)
-    plan = plan_at(drafter, target, load, best)
+    plan = plan_at(case, load, best)
     draft = tuple(point.draft_s for point in curve)
     context = float(load.context) + top + 1
     extra = drafting_bytes(drafter, target, load, top)
@@ -92,7 +87,7 @@ def _compared(
         model=target.llm.name,
         hardware=hardware.name,
         calibration=calibration,
-        acceptance=acceptance.label,
+        acceptance=case.acceptance.label,
         fits=not missing,
         remedy=missing,
         drafter=drafter.name,
@@ -101,10 +96,18 @@ def _compared(
         bytes_per_round=float(plan_bytes(plan)),
         draft_s=draft,
         slope_s=(draft[-1] - draft[0]) / (top - 1) if top > 1 else 0.0,
-        bound=max(breakdown(plan[0].works, machine), key=lambda line: line.time_s).bound,
+        bound=_bound(plan, case),
         k=best.k,
         acceptance_length=best.acceptance_length,
         speedup=best.speedup,
         break_even_acceptance_length=best.round_cost,
         verify_ratio=best.verify_s / best.decode_s,
+        draft_cost=(best.draft_s + best.draft_host_s) / (best.k * best.decode_s),
+        pays=best.speedup > 1.0,
     )
+
+
+def _bound(plan: tuple[Pass, ...], case: Case) -> str:
+    """What binds most of the drafting; the host where a drafter runs nothing on the device."""
+    lines = [line for one in plan for line in breakdown(one.works, case.machine)]
+    return max(lines, key=lambda line: line.time_s).bound if lines else "host"

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rooflinekit.acceptance import Acceptance
 from rooflinekit.drafters.base import Drafter
 from rooflinekit.prediction import breakdown
-from rooflinekit.speculation import Round, speculate
+from rooflinekit.speculation import CHAIN, Drafting, Round, speculate
 from rooflinekit.target import Target
 from rooflinekit.transformer import Load, forward_pass
-from rooflinekit.work import Machine, Pass
+from rooflinekit.work import Machine, Pass, Real
+
+Floats: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +31,19 @@ class CurvePoint:
     decode_s: float
     round_cost: float
     speedup: float
+    draft_host_s: float = 0.0
+    hidden_s: float = 0.0
+    decode_host_s: float = 0.0
+
+    @property
+    def plain_s(self) -> float:
+        """A plain step, host included (s)."""
+        return self.decode_s + self.decode_host_s
+
+    @property
+    def round_s(self) -> float:
+        """A round, host included (s)."""
+        return self.round_cost * self.plain_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,28 +54,59 @@ class Loss:
     speedup_lost: float
 
 
+COLUMNS = tuple(field.name for field in fields(CurvePoint)[1:])
+"""What a point holds besides K: attributes of a :class:`Round`."""
+
+
 def allowed_k(drafter: Drafter, acceptance: Acceptance, max_k: int) -> int:
     """Largest K that may be recommended: asked for, trained and measured."""
     limits = [limit for limit in (max_k, drafter.max_k, acceptance.max_k) if limit is not None]
     return min(limits)
 
 
-def rounds_by_k(
-    machine: Machine, target: Target, drafter: Drafter, acceptance: Acceptance, load: Load, top: int
-) -> Round:
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is asked about: a device, what verifies, what drafts, how much survives, and how rounds are run."""
+
+    machine: Machine
+    target: Target
+    drafter: Drafter
+    acceptance: Acceptance
+    drafting: Drafting = CHAIN
+
+    def rounds(self, *, batch: Real, context: Real, k: Real) -> Round:
+        """Rounds on axes that broadcast (see :func:`~rooflinekit.speculation.speculate`)."""
+        return speculate(
+            self.machine,
+            self.target,
+            self.drafter,
+            self.acceptance,
+            batch=batch,
+            context=context,
+            k=k,
+            drafting=self.drafting,
+        )
+
+    def speedups(self, *, batch: Floats, context: Floats, max_k: int) -> Floats:
+        """Speedup of every K up to ``max_k`` (or what was trained and measured); axes batch x context x K."""
+        k = np.arange(1.0, allowed_k(self.drafter, self.acceptance, max_k) + 1.0)
+        rounds = self.rounds(batch=batch[:, None, None], context=context[None, :, None], k=k)
+        return np.broadcast_to(np.asarray(rounds.speedup), (len(batch), len(context), len(k)))
+
+
+def rounds_by_k(case: Case, load: Load, top: int) -> Round:
     """Rounds for K = 1 .. top as arrays of one axis."""
-    ks = np.arange(1.0, top + 1.0)
-    return speculate(machine, target, drafter, acceptance, batch=load.batch, context=load.context, k=ks)
+    return case.rounds(batch=load.batch, context=load.context, k=np.arange(1.0, top + 1.0))
 
 
-def plan_at(drafter: Drafter, target: Target, load: Load, point: CurvePoint) -> tuple[Pass, ...]:
+def plan_at(case: Case, load: Load, point: CurvePoint) -> tuple[Pass, ...]:
     """The drafter's passes of a round at one point of the curve."""
-    return drafter.plan(
+    return case.drafter.plan(
         k=float(point.k),
         batch=load.batch,
         context=load.context,
         refresh=point.acceptance_length,
-        tp=target.tp,
+        tp=case.target.tp,
     )
 
 
@@ -66,16 +114,7 @@ def curve_of(rounds: Round) -> tuple[CurvePoint, ...]:
     """Points of rounds evaluated over K."""
     shape = np.shape(rounds.k)
     columns = {
-        name: np.broadcast_to(np.asarray(getattr(rounds, name), dtype=float), shape)
-        for name in (
-            "acceptance_length",
-            "draft_s",
-            "verify_s",
-            "host_s",
-            "decode_s",
-            "round_cost",
-            "speedup",
-        )
+        name: np.broadcast_to(np.asarray(getattr(rounds, name), dtype=float), shape) for name in COLUMNS
     }
     return tuple(
         CurvePoint(k=int(k), **{name: float(column[i]) for name, column in columns.items()})
@@ -84,31 +123,54 @@ def curve_of(rounds: Round) -> tuple[CurvePoint, ...]:
 
 
 def loss_account(
-    machine: Machine, target: Target, load: Load, point: CurvePoint, plain_s: float
+    machine: Machine,
+    target: Target,
+    load: Load,
+    point: CurvePoint,
+    width: float | None = None,
 ) -> tuple[Loss, ...]:
-    """Split ``K + 1 - speedup`` exactly: rejected drafts, drafting, the wider verify by kind of work, host.
+    """Split ``K + 1 - speedup`` exactly: rejected drafts, drafting, the wider verify by what grows, host.
 
     With A tokens per round and ``rho - 1`` the sum of relative extra times x_i, the loss below A is
-    ``A (rho - 1) / rho`` and each term takes its share ``A x_i / rho``.
+    ``A (rho - 1) / rho`` and each term takes its share ``A x_i / rho``. Time that overlap hides is a
+    negative loss; so is a verify kernel that is faster than the one of a plain step. Of a verify
+    of ``width`` rows (default: K + 1), works that the arithmetic limits are terms of their own: there a larger
+    bandwidth does not help, and since it speeds up the plain step alone it lowers the speedup.
     """
-    per_second = point.acceptance_length / point.round_cost / plain_s
+    per_second = point.acceptance_length / point.round_s
     losses = [Loss(term="rejected drafts", speedup_lost=point.k + 1.0 - point.acceptance_length)]
-    losses.append(Loss(term="drafting", speedup_lost=point.draft_s * per_second))
-    wide = Load(load.batch, load.context, point.k + 1.0, routing_overlap=target.routing_overlap)
-    narrow = Load(load.batch, load.context, 1.0, routing_overlap=target.routing_overlap)
-    grown = _by_kind(machine, target, wide)
-    for kind, seconds in _by_kind(machine, target, narrow).items():
-        grown[kind] = grown.get(kind, 0.0) - seconds
-    losses += [Loss(term=f"wider verify: {kind}", speedup_lost=s * per_second) for kind, s in grown.items()]
-    extra_host = point.host_s - (plain_s - point.decode_s)
-    losses.append(Loss(term="host", speedup_lost=extra_host * per_second))
+    times = {
+        "drafting": point.draft_s,
+        "drafting: host": point.draft_host_s,
+        **_growth(machine, target, load, point.k + 1.0 if width is None else width),
+        "host": point.host_s - point.draft_host_s - point.decode_host_s,
+        "overlap": -point.hidden_s,
+    }
+    losses += [Loss(term=term, speedup_lost=seconds * per_second) for term, seconds in times.items()]
     return tuple(loss for loss in losses if abs(loss.speedup_lost) > 1e-12)
 
 
-def _by_kind(machine: Machine, target: Target, load: Load) -> dict[str, float]:
-    lines = breakdown(forward_pass(target.llm, load, target.precision, target.tp), machine)
-    totals: dict[str, float] = {}
-    for line in lines:
-        kind = "lm head" if line.label == "lm head" else line.kind
-        totals[kind] = totals.get(kind, 0.0) + line.time_s
-    return totals
+NAMES = {"linear": "linear layers", "elementwise": "norms and activations", "collective": "collectives"}
+"""Kinds of work as the account calls them, where that is not their own name."""
+
+
+def _growth(machine: Machine, target: Target, load: Load, width: float) -> dict[str, float]:
+    """Extra time of a verify over a plain step (s), by kind of work and by what limits the wide one."""
+    wide, narrow = (
+        breakdown(
+            forward_pass(
+                target.llm,
+                Load(load.batch, load.context, rows, routing_overlap=target.routing_overlap),
+                target.precision,
+                target.tp,
+            ),
+            machine,
+        )
+        for rows in (width, 1.0)
+    )
+    grown: dict[str, float] = {}
+    for line, plain in zip(wide, narrow, strict=True):
+        name = "lm head" if line.label == "lm head" else NAMES.get(line.kind, line.kind)
+        term = f"wider verify: {name}" + (", compute-bound" if line.bound == "compute" else "")
+        grown[term] = grown.get(term, 0.0) + line.time_s - plain.time_s
+    return grown

@@ -11,18 +11,18 @@ import numpy as np
 from rooflinekit.acceptance import Acceptance, Survival
 from rooflinekit.calibration import Calibration
 from rooflinekit.capacity import drafting_bytes, memory_bytes, remedy
-from rooflinekit.curve import CurvePoint, Loss, allowed_k, curve_of, loss_account, plan_at, rounds_by_k
+from rooflinekit.caveats import caveats
+from rooflinekit.curve import Case, CurvePoint, Loss, allowed_k, curve_of, loss_account, plan_at, rounds_by_k
 from rooflinekit.drafters.base import Drafter
 from rooflinekit.engines import flags
 from rooflinekit.errors import AcceptanceError, CapacityError
+from rooflinekit.evidence import weakest
 from rooflinekit.hardware import Hardware
+from rooflinekit.limits import NEAR
 from rooflinekit.prediction import evidence_of, expected_error
 from rooflinekit.target import Target
 from rooflinekit.transformer import Load, forward_pass
-from rooflinekit.work import Machine, Work
-
-NEAR = 0.01
-"""K whose speedup lies within this fraction of the best are named with it."""
+from rooflinekit.work import Work
 
 DRAWS = 400
 
@@ -44,6 +44,8 @@ class Recommendation:
         Acceptance length below which this K loses (the round cost).
     pays
         Whether the speedup exceeds 1.
+    tokens_per_s, plain_tokens_per_s
+        Of one sequence, with that K and without speculation; the batch gives as many times more.
     curve
         Every K.
     loss
@@ -68,6 +70,8 @@ class Recommendation:
     near_best: tuple[int, ...]
     break_even_acceptance_length: float
     pays: bool
+    tokens_per_s: float
+    plain_tokens_per_s: float
     fits: bool
     remedy: str
     memory_bytes: float
@@ -125,11 +129,8 @@ def _check_k(k: int, drafter: Drafter, acceptance: Acceptance) -> None:
 
 
 def recommend_k(
-    machine: Machine,
-    target: Target,
+    case: Case,
     hardware: Hardware,
-    drafter: Drafter,
-    acceptance: Acceptance,
     load: Load,
     *,
     max_k: int = 16,
@@ -141,10 +142,10 @@ def recommend_k(
 
     Parameters
     ----------
-    machine, hardware, calibration
-        The device.
-    target, drafter, acceptance
-        What verifies, what drafts, how much survives.
+    case
+        Machine, target, drafter, acceptance, and how rounds are run.
+    hardware, calibration
+        The device: its memory; where its ceilings came from.
     load
         Batch and context; the width is K + 1.
     max_k, k
@@ -159,6 +160,7 @@ def recommend_k(
     AcceptanceError
         The K asked for was neither trained nor measured.
     """
+    machine, target, drafter, acceptance = case.machine, case.target, case.drafter, case.acceptance
     if k is not None:
         _check_k(k, drafter, acceptance)
     tried_k = allowed_k(drafter, acceptance, max_k)
@@ -166,12 +168,11 @@ def recommend_k(
     room = _room(target, hardware, drafter, load, top)
     if room.remedy and not allow_oversize:
         raise _too_large(target, hardware, drafter, room)
-    rounds = rounds_by_k(machine, target, drafter, acceptance, load, top)
-    curve = curve_of(rounds)
+    curve = curve_of(rounds_by_k(case, load, top))
     best = max(curve[:tried_k], key=lambda point: point.speedup)
     chosen = best if k is None else curve[k - 1]
-    plan = plan_at(drafter, target, load, chosen)
     works = forward_pass(target.llm, load, target.precision, target.tp)
+    drafted = tuple(work for one in plan_at(case, load, chosen) for work in one.works)
     low, high = interval(acceptance, chosen, _ratio_error(calibration, target.precision.compute))
     return Recommendation(
         model=target.llm.name,
@@ -190,17 +191,19 @@ def recommend_k(
         near_best=tuple(p.k for p in curve[:tried_k] if p.speedup >= (1 - NEAR) * best.speedup),
         break_even_acceptance_length=chosen.round_cost,
         pays=chosen.speedup > 1.0,
+        tokens_per_s=chosen.acceptance_length / chosen.round_s,
+        plain_tokens_per_s=1.0 / chosen.plain_s,
         fits=not room.remedy,
         remedy=room.remedy,
         memory_bytes=room.memory_bytes,
         memory_capacity_bytes=hardware.usable_bytes,
         curve=curve,
-        loss=loss_account(machine, target, load, chosen, float(rounds.plain_s)),
+        loss=loss_account(machine, target, load, chosen),
         flags=flags(drafter.name, chosen.k),
         calibration=calibration.name if calibration else "datasheet",
         expected_error=expected_error(calibration, works, machine),
-        evidence=_evidence(machine, calibration, works + tuple(w for p in plan for w in p.works), drafter),
-        notes=_notes(target, drafter, acceptance, load, _Choice(chosen, best, top)),
+        evidence=_evidence(case, calibration, works + drafted),
+        notes=caveats(case, load, chosen, best, top),
     )
 
 
@@ -224,62 +227,17 @@ def _too_large(target: Target, hardware: Hardware, drafter: Drafter, room: _Room
     )
 
 
-class _Choice(NamedTuple):
-    chosen: CurvePoint
-    best: CurvePoint
-    top: int
-
-
 def _ratio_error(calibration: Calibration | None, dtype: str) -> float | None:
     fit = calibration.fit("linear", dtype) if calibration else None
     return fit.held_out_ratio.median_abs_error if fit is not None and fit.held_out_ratio is not None else None
 
 
-def _evidence(
-    machine: Machine, calibration: Calibration | None, works: tuple[Work, ...], drafter: Drafter
-) -> dict[str, Any]:
+def _evidence(case: Case, calibration: Calibration | None, works: tuple[Work, ...]) -> dict[str, Any]:
     """Evidence of target and drafter; a drafter's shape that was not read from a file is an assumption."""
-    found = evidence_of(machine, calibration, works)
-    if "assumed" in drafter.title:
+    found = evidence_of(case.machine, calibration, works)
+    if case.drafting.given:
+        found["by_term"]["draft time"] = "assumed"
+    elif "assumed" in case.drafter.title:
         found["by_term"]["drafter shape"] = "assumed"
-        found["weakest"] = "assumed"
+    found["weakest"] = weakest(found["by_term"].values())
     return found
-
-
-SERIAL_HOST = (
-    "device time only: an engine adds host time to each of the K serial passes "
-    "(0.3-0.4 ms in vLLM on an H100), so expect less at large K"
-)
-
-
-def _limit(drafter: Drafter, acceptance: Acceptance, top: int) -> str:
-    if acceptance.max_k == top:
-        return "acceptance was measured no further"
-    return "its trained block" if drafter.max_k == top else "--max-k may be raised"
-
-
-def _notes(
-    target: Target, drafter: Drafter, acceptance: Acceptance, load: Load, choice: _Choice
-) -> tuple[str, ...]:
-    notes = []
-    chosen, best, top = choice
-    # A millisecond-scale step is an accelerator's: there the host is a sizeable part of a small pass.
-    if drafter.serial_passes == "K" and chosen.draft_s < 5e-3 * chosen.k:
-        notes.append(SERIAL_HOST)
-    if chosen.verify_s < 0.97 * chosen.decode_s:
-        ratio = chosen.decode_s / chosen.verify_s
-        notes.append(
-            f"on these kernels a verify is {ratio:.2f} times as fast as a plain step, so part of the gain is not "
-            "speculation's: padding a plain step to more rows would have it too"
-        )
-    if best.k == top and top > 1 and chosen.k == best.k:
-        limit = _limit(drafter, acceptance, top)
-        notes.append(f"the best K is the largest that could be tried ({top}): {limit}")
-    if chosen.k != best.k:
-        notes.append(f"K = {best.k} would give {best.speedup:.2f}x")
-    longest = target.llm.max_context
-    if longest and float(load.context) > longest:
-        notes.append(f"the context is longer than the {longest} tokens the model was trained for")
-    if acceptance.max_k is None and chosen.k > 8:
-        notes.append("a constant acceptance rate flatters long drafts: measured rates fall along the block")
-    return tuple(notes)

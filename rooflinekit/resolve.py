@@ -12,6 +12,7 @@ from pathlib import Path
 from rooflinekit.calibration import Calibration, calibrated
 from rooflinekit.errors import ProfileError, RooflineError
 from rooflinekit.hardware import Hardware, machine, require_peak
+from rooflinekit.hosts import NO_HOST, Host, host_of, with_host
 from rooflinekit.llm import Llm
 from rooflinekit.precision import WEIGHT_ONLY, Precision, find_format, on_device, precision
 from rooflinekit.profiles.library import find_hardware
@@ -168,6 +169,7 @@ def setup(
     calibration: str = "auto",
     stack: str | None = None,
     routing_overlap: float = 0.0,
+    host: str | Host = NO_HOST,
 ) -> Setup:
     """Resolve names into a machine and a target.
 
@@ -187,6 +189,9 @@ def setup(
         Engine whose kernels to assume, where calibrations of several are shipped; None: the best measured.
     routing_overlap
         How much neighbouring tokens share experts (0..1).
+    host
+        Engine whose host time to add (``vllm``), times as text (``1.2ms,0.4ms,5us`` of a step, a draft pass, a
+        row), or a :class:`~rooflinekit.hosts.Host`; none by default.
 
     Raises
     ------
@@ -201,6 +206,7 @@ def setup(
     numbers = pick_precision(llm, dtype, kv_dtype, device, chosen)
     base = machine(device, tp)
     ready = calibrated(base, chosen) if chosen is not None else base
+    ready = with_host(ready, host_of(host) if isinstance(host, str) else host)
     return Setup(device, ready, chosen, Target(llm, numbers, tp, routing_overlap))
 
 

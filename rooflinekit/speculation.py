@@ -14,8 +14,9 @@ import numpy as np
 from rooflinekit.acceptance import Acceptance, expected_tokens
 from rooflinekit.drafters.base import Drafter
 from rooflinekit.errors import AcceptanceError
+from rooflinekit.load import Load
 from rooflinekit.target import Target
-from rooflinekit.work import Machine, Real, plan_time_s
+from rooflinekit.work import Machine, Real, host_launches, plan_time_s
 
 
 def eta(alpha: Real, k: Real, c: Real) -> Real:
@@ -79,13 +80,17 @@ class Round:
     Attributes
     ----------
     k
-        Drafted tokens.
+        Drafted tokens in a row: of a chain all, of a tree its depth.
     acceptance_length
         Tokens emitted per round, bonus included.
     draft_s, verify_s, decode_s
         T_q, T_v, T_d: device times of all drafting, of one verify, of one plain step (s).
     host_s, decode_host_s
         h, h_d: host time of a round and of a plain step (s).
+    draft_host_s
+        The part of ``host_s`` that drafting takes (s).
+    overlap
+        Share of the shorter of drafting and verify that runs beside the longer, 0 (one after the other) to 1.
     """
 
     k: Real
@@ -95,6 +100,8 @@ class Round:
     decode_s: Real
     host_s: Real = 0.0
     decode_host_s: Real = 0.0
+    draft_host_s: Real = 0.0
+    overlap: float = 0.0
 
     @property
     def plain_s(self) -> Real:
@@ -102,9 +109,16 @@ class Round:
         return self.decode_s + self.decode_host_s
 
     @property
+    def hidden_s(self) -> Real:
+        """Time of a round that overlap hides (s)."""
+        if not self.overlap:
+            return 0.0
+        return self.overlap * np.minimum(self.draft_s + self.draft_host_s, self.verify_s)
+
+    @property
     def round_s(self) -> Real:
         """A round, host included (s)."""
-        return self.draft_s + self.verify_s + self.host_s
+        return self.draft_s + self.verify_s + self.host_s - self.hidden_s
 
     @property
     def round_cost(self) -> Real:
@@ -118,13 +132,53 @@ class Round:
 
     @property
     def draft_cost(self) -> Real:
-        """c: drafting of one token over one plain step."""
-        return self.draft_s / (self.k * self.plain_s)
+        """c: drafting of one token over one plain step, host included where there is any."""
+        return (self.draft_s + self.draft_host_s) / (self.k * self.plain_s)
 
     @property
     def speedup(self) -> Real:
         """Tokens per second over those of plain decoding."""
         return self.acceptance_length / self.round_cost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drafting:
+    """How a round is run where it is not a chain on the device alone, with the drafter's own cost.
+
+    Attributes
+    ----------
+    width
+        Rows verified per sequence, the known token included; ``None``: K + 1, a chain.
+    rows
+        Rows of each draft pass after the first, per sequence: more than one where a tree is drafted.
+    overlap
+        Share of the shorter of drafting and verify that runs beside the longer (0..1).
+    cost
+        c that is given: one drafted token in plain steps, host included, in place of the model's.
+    step_s, round_s
+        Measured time of drafting one token, or of all drafting of a round (s), in place of the model's.
+    """
+
+    width: Real | None = None
+    rows: Real = 1.0
+    overlap: float = 0.0
+    cost: Real | None = None
+    step_s: Real | None = None
+    round_s: Real | None = None
+
+    @property
+    def given(self) -> bool:
+        """Whether the time of drafting is given instead of predicted."""
+        return any(value is not None for value in (self.cost, self.step_s, self.round_s))
+
+    def given_s(self, k: Real, plain_s: Real) -> Real:
+        """Time of all drafting of a round as it was given (s)."""
+        if self.cost is not None:
+            return self.cost * k * plain_s
+        return self.step_s * k if self.step_s is not None else (self.round_s or 0.0) + 0.0 * k
+
+
+CHAIN = Drafting()
 
 
 def speculate(
@@ -136,13 +190,14 @@ def speculate(
     batch: Real = 1.0,
     context: Real = 0.0,
     k: Real,
+    drafting: Drafting = CHAIN,
 ) -> Round:
-    """Cost and yield of a chain of K drafts, by the works of target and drafter.
+    """Cost and yield of a round of K drafts, by the works of target and drafter.
 
     Parameters
     ----------
     machine
-        The device, plain roofline or calibrated.
+        The device, plain roofline or calibrated, with the host time of an engine or without.
     target, drafter
         What verifies and what drafts.
     acceptance
@@ -150,7 +205,10 @@ def speculate(
     batch, context
         Sequences; tokens in the cache. Floats, or arrays that broadcast with ``k``.
     k
-        Drafted tokens per round (>= 1); the verify has ``k + 1`` rows per sequence.
+        Drafted tokens per round (>= 1); the verify has ``k + 1`` rows per sequence unless ``drafting`` says
+        otherwise.
+    drafting
+        A tree, overlap, or a given time of drafting.
 
     Notes
     -----
@@ -159,18 +217,52 @@ def speculate(
     axes than the costs (an axis of alphas), the mean over those axes is used for that small term.
     """
     length = acceptance.expected(k)
-    cost_shape = np.broadcast_shapes(np.shape(batch), np.shape(context), np.shape(k))
-    refresh = _reduced(length, cost_shape)
-    plan = drafter.plan(k=k, batch=batch, context=context, refresh=refresh, tp=target.tp)
-    host = machine.step_host_s + machine.token_host_s * batch
+    return round_of(machine, target, drafter, Load(batch, context), length, k=k, drafting=drafting)
+
+
+def round_of(
+    machine: Machine,
+    target: Target,
+    drafter: Drafter,
+    load: Load,
+    acceptance_length: Real,
+    *,
+    k: Real,
+    drafting: Drafting = CHAIN,
+) -> Round:
+    """A round whose acceptance length is known, as of a tree; parameters as in :func:`speculate`."""
+    batch, context = load.batch, load.context
+    refresh = _reduced(
+        acceptance_length, np.broadcast_shapes(np.shape(batch), np.shape(context), np.shape(k))
+    )
+    width = k + 1.0 if drafting.width is None else drafting.width
+    decode_s = target.step_s(machine, batch, context, 1.0)
+    plain_host_s = machine.step_host_s + machine.token_host_s * batch
+    if drafting.given:
+        draft_s, draft_host_s = drafting.given_s(k, decode_s + plain_host_s), 0.0 * batch
+    else:
+        plan = drafter.plan(
+            k=k,
+            batch=batch,
+            context=context,
+            refresh=refresh,
+            tp=target.tp,
+            **({} if drafting.rows is CHAIN.rows else {"rows": drafting.rows}),
+        )  # TEMP
+        draft_s = plan_time_s(plan, machine)
+        draft_host_s = host_launches(plan) * machine.pass_host_s + getattr(
+            drafter, "host_s", lambda **_: 0.0
+        )(k=k, batch=batch)  # TEMP
     return Round(
         k=k,
-        acceptance_length=length,
-        draft_s=plan_time_s(plan, machine),
-        verify_s=target.step_s(machine, batch, context, k + 1.0),
-        decode_s=target.step_s(machine, batch, context, 1.0),
-        host_s=machine.step_host_s + machine.token_host_s * batch * (k + 1.0),
-        decode_host_s=host,
+        acceptance_length=acceptance_length,
+        draft_s=draft_s,
+        verify_s=target.step_s(machine, batch, context, width),
+        decode_s=decode_s,
+        host_s=machine.step_host_s + machine.token_host_s * batch * width + draft_host_s,
+        decode_host_s=plain_host_s,
+        draft_host_s=draft_host_s,
+        overlap=drafting.overlap,
     )
 
 

@@ -28,6 +28,7 @@ __all__ = [
     "Staircase",
     "Work",
     "bound",
+    "host_launches",
     "p_norm",
     "padded",
     "plan_time_s",
@@ -91,6 +92,7 @@ class Pass:
     works: tuple[Work, ...]
     repeats: Real = 1.0
     label: str = ""
+    launches: Real | None = None
 
 
 ANY = "*"
@@ -114,8 +116,9 @@ class Machine:
         Link bandwidth per direction (B/s) for collectives; 0 when there is none.
     ceilings
         ``(kind, dtype) -> Ceiling``; ``"*"`` stands for any dtype. Missing: plain roofline.
-    step_host_s, token_host_s
-        Host time of a step and of each sampled token (s), outside the device.
+    step_host_s, token_host_s, pass_host_s
+        Host time of a step, of each row that is sampled or judged, and of each serial draft pass (s), outside
+        the device.
     evidence
         Kind of evidence by input (``bandwidth``, ``peak bf16`` ..., ``link``, ``ceilings``).
     """
@@ -127,6 +130,7 @@ class Machine:
     ceilings: Mapping[tuple[str, str], Ceiling] = field(default_factory=dict)
     step_host_s: Real = 0.0
     token_host_s: Real = 0.0
+    pass_host_s: Real = 0.0
     evidence: Mapping[str, Kind] = field(default_factory=dict)
 
     def ceiling(self, kind: str, dtype: str) -> Ceiling:
@@ -249,3 +253,11 @@ def bound(work: Work, machine: Machine) -> str:
     overhead, memory, compute = (float(term) for term in work_terms_s(work, machine))
     rest = "link" if work.kind == "collective" else ("memory" if memory >= compute else "compute")
     return "overhead" if overhead > max(memory, compute) else rest
+
+
+def host_launches(plan: Iterable[Pass]) -> Real:
+    """Times the host starts a pass of the plan (count)."""
+    total: Any = 0.0
+    for one in plan:
+        total = total + (one.repeats if one.launches is None else one.launches)
+    return total  # type: ignore[no-any-return]

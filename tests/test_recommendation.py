@@ -12,6 +12,7 @@ from rooflinekit.acceptance import Constant, Survival, expected_tokens, from_his
 from rooflinekit.calibration import Calibration, Fit, HeldOut
 from rooflinekit.capacity import memory_bytes, remedy
 from rooflinekit.ceiling import RowFactors
+from rooflinekit.curve import Case
 from rooflinekit.drafters import dflash, dspark, eagle3
 from rooflinekit.engines import flags
 from rooflinekit.errors import AcceptanceError, CapacityError
@@ -51,7 +52,7 @@ ONE = Load(1.0, 4096.0)
 
 def ask(acceptance=RATE, machine=H100, target=LLAMA, drafter=EAGLE, load=ONE, **options):
     hardware = options.pop("hardware", device())
-    return recommend_k(machine, target, hardware, drafter, acceptance, load, **options)
+    return recommend_k(Case(machine, target, drafter, acceptance), hardware, load, **options)
 
 
 configurations = st.fixed_dictionaries(
@@ -482,7 +483,7 @@ def test_a_verify_that_beats_a_plain_step_is_pointed_out():
     slow = replace(H100, ceilings={("linear", "*"): ceiling})
 
     def notes(machine):
-        found = recommend_k(machine, LLAMA, device(), EAGLE, Constant(0.7), Load(1.0, 1024.0), max_k=4)
+        found = ask(Constant(0.7), machine, load=Load(1.0, 1024.0), max_k=4)
         return " ".join(found.notes)
 
     assert "padding" in notes(slow)

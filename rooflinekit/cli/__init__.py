@@ -20,6 +20,7 @@ COMMANDS = {
     "predict": "How long a decode step, a verify or a prefill takes, and which roof binds.",
     "recommend": "Whether speculation pays, with which K, and what eats the gain.",
     "compare": "Drafters side by side at equal acceptance.",
+    "orders": "Orders of magnitude that are told about drafting, beside the computed ones.",
     "bench": "Measure this machine: bandwidth, compute, linear layers, attention, whole steps.",
     "calibrate": "Fit ceilings to measurements.",
     "validate": "Compare predictions with measurements that were not fitted.",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from rooflinekit.errors import RooflineError
+from rooflinekit.units import parse
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -31,6 +32,11 @@ def options(*several: Callable[[Any], Any]) -> Callable[[Decorated], Decorated]:
         return function
 
     return join
+
+
+def seconds_given(context: click.Context, option: click.Parameter, text: str | None) -> float | None:  # noqa: ARG001
+    """A time with its unit, as an option takes it (s)."""
+    return None if text is None else parse(text, "s")
 
 
 LOAD = options(
@@ -58,6 +64,39 @@ DEVICE = options(
         default=0.0,
         show_default=True,
         help="How far neighbours share experts, 0..1.",
+    ),
+    click.option(
+        "--host",
+        default="none",
+        show_default=True,
+        metavar="none|vllm|STEP,PASS,ROW",
+        help="Engine time outside the kernels.",
+    ),
+)
+
+DRAFTING = options(
+    click.option("--draft-dtype", default="auto", show_default=True, help="Number format of the drafter."),
+    click.option(
+        "--draft-cost", type=float, help="c: one drafted token in plain steps, in place of the model's."
+    ),
+    click.option(
+        "--draft-step",
+        "draft_step_s",
+        callback=seconds_given,
+        help="Measured time of drafting one token, such as 0.7ms.",
+    ),
+    click.option(
+        "--draft-round",
+        "draft_round_s",
+        callback=seconds_given,
+        help="Measured time of all drafting of a round.",
+    ),
+    click.option(
+        "--overlap",
+        type=float,
+        default=0.0,
+        show_default=True,
+        help="Share of drafting hidden behind the verify, 0..1.",
     ),
 )
 

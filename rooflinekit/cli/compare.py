@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from rooflinekit.cli.common import ACCEPTANCE, DEVICE, HARDWARE, JSON, LOAD, MODEL, print_json, show
+from rooflinekit.cli.common import ACCEPTANCE, DEVICE, DRAFTING, HARDWARE, JSON, LOAD, MODEL, print_json, show
 from rooflinekit.cli.recommend import DRAFTER_HELP
 
 
@@ -18,6 +18,7 @@ from rooflinekit.cli.recommend import DRAFTER_HELP
 @ACCEPTANCE
 @LOAD
 @click.option("--max-k", type=int, default=16, show_default=True, help="Largest K to try.")
+@DRAFTING
 @DEVICE
 @JSON
 def command(as_json: bool, drafters: str, **options: Any) -> None:  # noqa: FBT001 - click passes it by name

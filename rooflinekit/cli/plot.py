@@ -186,8 +186,9 @@ def batch(
 
     The batch at which a K stops paying is marked.
     """
+    from rooflinekit.capacity import largest_batch
     from rooflinekit.drafting_options import make_acceptance, make_drafter
-    from rooflinekit.plot.batch import batch_curve, batches_up_to, largest_batch, speedups_by_batch
+    from rooflinekit.plot.batch import batch_curve, batches_up_to, speedups_by_batch
     from rooflinekit.resolve import load_of, number, setup
 
     writable(out, ENDINGS)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from rooflinekit.cli.common import ACCEPTANCE, DEVICE, HARDWARE, JSON, LOAD, MODEL, print_json, show
+from rooflinekit.cli.common import ACCEPTANCE, DEVICE, DRAFTING, HARDWARE, JSON, LOAD, MODEL, print_json, show
 
 DRAFTER_HELP = "eagle3, dflash, dspark, mtp ..., small-lm:MODEL (see `drafters list`), or its config.json."
 
@@ -19,18 +19,21 @@ DRAFTER_HELP = "eagle3, dflash, dspark, mtp ..., small-lm:MODEL (see `drafters l
 @LOAD
 @click.option("--max-k", type=int, default=16, show_default=True, help="Largest K to try.")
 @click.option("--k", type=int, help="Judge this K instead of the best.")
-@click.option("--draft-dtype", default="auto", show_default=True, help="Number format of the drafter.")
+@DRAFTING
 @click.option("--allow-oversize", is_flag=True, help="Answer even where it does not fit into memory.")
 @DEVICE
 @JSON
 def command(as_json: bool, **options: Any) -> None:  # noqa: FBT001 - click passes it by name
     """Say whether speculation pays, with which K, and what eats the gain."""
-    from rooflinekit.app import recommend
+    from rooflinekit.app import outlook, recommend
 
-    answer = recommend(options.pop("model"), options.pop("hardware"), options.pop("drafter"), **options)
+    asked = [options.pop(name) for name in ("model", "hardware", "drafter")]
+    answer = recommend(*asked, **options)
+    options.pop("allow_oversize")
+    around = outlook(*asked, **options)
     if as_json:
-        print_json(answer.as_dict())
+        print_json(answer.as_dict() | around.as_dict())
         return
-    from rooflinekit.report.recommendation import recommendation_text
+    from rooflinekit.report.recommendation import outlook_lines, recommendation_text
 
-    show(recommendation_text(answer))
+    show(recommendation_text(answer), *outlook_lines(around))

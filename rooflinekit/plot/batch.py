@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rooflinekit.acceptance import Acceptance
-from rooflinekit.capacity import memory_bytes
 from rooflinekit.curve import allowed_k
 from rooflinekit.drafters.base import Drafter
-from rooflinekit.hardware import Hardware
 from rooflinekit.plot.labels import Floats, Label, label_ends, place
 from rooflinekit.plot.style import (
     FAINT,
@@ -118,18 +116,6 @@ def speedups_by_batch(
     return (*curves, BatchCurve("best K", batches, within.max(axis=0), within.argmax(axis=0) + 1.0))
 
 
-def largest_batch(target: Target, hardware: Hardware, drafter: Drafter, context: float) -> float:
-    """Sequences whose caches fit beside weights and drafter; below 1 where not even one does."""
-
-    def held(batch: float) -> float:
-        extra = float(drafter.memory_bytes(batch=batch, context=context, tp=target.tp))
-        return memory_bytes(target, batch, context, extra)
-
-    per_sequence = held(2.0) - held(1.0)
-    room = hardware.usable_bytes - held(1.0)
-    return float(np.floor(1.0 + room / per_sequence)) if per_sequence > 0 else float("inf")
-
-
 def batch_curve(
     curves: Sequence[BatchCurve],
     ax: Axes | None = None,
@@ -147,7 +133,7 @@ def batch_curve(
     ax
         Where to draw; a new figure when not given.
     fits_up_to
-        Largest batch whose caches fit (:func:`largest_batch`); beyond it the picture is shaded.
+        Largest batch whose caches fit (:func:`~rooflinekit.capacity.largest_batch`); beyond it the picture is shaded.
     title, subtitle
         Text above.
     """

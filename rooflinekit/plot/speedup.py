@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rooflinekit.limits import NEAR
 from rooflinekit.plot.labels import Label, place
 from rooflinekit.plot.style import MUTED, PALETTE, SMALL, axes_or_new, head, plain_ticks
-from rooflinekit.recommendation import NEAR, Recommendation
+from rooflinekit.recommendation import Recommendation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

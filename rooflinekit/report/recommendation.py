@@ -6,6 +6,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from rooflinekit.curve import CurvePoint
+from rooflinekit.outlook import Outlook
 from rooflinekit.recommendation import Recommendation
 from rooflinekit.report.prediction import source_line
 from rooflinekit.report.style import BAD, DIM, GOOD, seconds, size, table, times
@@ -70,7 +71,7 @@ def recommendation_text(one: Recommendation) -> RenderableType:
     lost = ", ".join(
         f"{loss.term} {loss.speedup_lost:.2f}" for loss in one.loss if abs(loss.speedup_lost) >= 0.005
     )
-    parts: list[RenderableType] = [head, verdict(one), curve_table(one)]
+    parts: list[RenderableType] = [head, verdict(one), rates(one), curve_table(one)]
     parts.append(Text(f"lost from the ideal {one.k + 1}: {lost}"))
     parts.append(Text(LEGEND, DIM))
     parts.append(Text(f"drafter: {one.drafter_title}", DIM))
@@ -81,3 +82,60 @@ def recommendation_text(one: Recommendation) -> RenderableType:
         need = f"{size(one.memory_bytes)} of {size(one.memory_capacity_bytes)}"
         parts.append(Text(f"DOES NOT FIT: needs {need} per device; {one.remedy}", BAD))
     return Group(*parts)
+
+
+def rates(one: Recommendation) -> Text:
+    """Tokens per second of one sequence, and of the batch where there are several."""
+    text = Text(
+        f"each sequence: {one.tokens_per_s:.4g} tokens per second, {one.plain_tokens_per_s:.4g} without speculation; "
+        f"a round of {seconds(one.best.round_s)} gives {one.best.acceptance_length:.2f}"
+    )
+    if one.batch > 1:
+        text.append(f"; all {one.batch:g} sequences: {one.batch * one.tokens_per_s:.4g}")
+    return text
+
+
+def outlook_lines(one: Outlook) -> list[RenderableType]:
+    """Where speculation stops paying, what would help more, and K by batch."""
+    limits = one.limits
+    parts = [f"pays up to K = {limits.largest_useful_k}" if limits.largest_useful_k else "pays for no K"]
+    if limits.break_even_alpha is not None:
+        parts.append(f"K = {limits.k} breaks even at acceptance rate {limits.break_even_alpha:.2f}")
+    else:
+        parts.append(f"K = {limits.k} cannot pay at any acceptance")
+    if limits.largest_draft_cost is not None:
+        parts.append(f"at draft cost c = {limits.largest_draft_cost:.2f}")
+    fits = "" if limits.batch_fits == float("inf") else f" ({limits.batch_fits:.0f} fit)"
+    lines: list[RenderableType] = [
+        Text(f"limits: {'; '.join(parts)}"),
+        Text(
+            f"pays for batch {_ranges(limits.batch, limits.batch_looked)}{fits} at this context, for context "
+            f"{_ranges(limits.context, limits.context_looked)} at this batch"
+        ),
+    ]
+    if one.changes:
+        best = one.changes[0]
+        condition = f", {best.condition}" if best.condition else ""
+        lines.append(Text(f"would help most: {best.what} ({times(best.speedup)} at K = {best.k}{condition})"))
+    else:
+        lines.append(Text("would help most: nothing that was tried gains 2 %"))
+    stretches = ", ".join(
+        f"{part.first}-{part.last}: {'off' if not part.k else part.k}" for part in one.schedule
+    )
+    lines.append(Text(f"K by batch: {stretches}"))
+    if any(not part.k for part in one.schedule) and one.idle_drafter >= 0.005:
+        lines.append(
+            Text(f"note: a drafter that stays loaded while K is 0 takes {one.idle_drafter:.0%} of a step")
+        )
+    return lines
+
+
+def _ranges(found: tuple[tuple[float, float], ...], looked: float) -> str:
+    """Ranges in words; the one that goes as far as was looked has no end."""
+    if not found:
+        return "none"
+    parts = []
+    for low, high in found:
+        start = f"{low:,.0f}"
+        parts.append(f"{start} and more" if high >= looked else f"{start} to {high:,.0f}")
+    return "any" if parts in (["1 and more"], ["0 and more"]) else ", ".join(parts)

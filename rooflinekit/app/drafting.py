@@ -1,0 +1,241 @@
+"""Whether speculation pays, with which drafter and K, and how far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rooflinekit.errors import RooflineError
+from rooflinekit.hardware import Hardware
+from rooflinekit.llm import Llm
+from rooflinekit.resolve import Setup, load_of, number, setup
+
+# `rooflinekit predict` is the command run most: what only other calls need is imported by them.
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from rooflinekit.acceptance import Acceptance
+    from rooflinekit.comparison import Comparison
+    from rooflinekit.curve import Case
+    from rooflinekit.drafters import Drafter
+    from rooflinekit.outlook import Outlook
+    from rooflinekit.recommendation import Recommendation
+    from rooflinekit.speculation import Drafting
+    from rooflinekit.target import Target
+
+
+def recommend(
+    model: str | Path | Llm,
+    hardware: str | Path | Hardware,
+    drafter: str | Drafter,
+    *,
+    batch: float = 1,
+    context: float = 4096,
+    max_k: int = 16,
+    k: int | None = None,
+    allow_oversize: bool = False,
+    **options: Any,
+) -> Recommendation:
+    """Say whether speculation pays and with which K.
+
+    Parameters
+    ----------
+    model, hardware
+        As in :func:`setup`.
+    drafter
+        ``eagle3``, ``dflash``, ``dspark``, ``small-lm:MODEL``, a drafter's config.json, or an object.
+    batch, context
+        Sequences; tokens in the cache.
+    max_k, k
+        Largest K to try; or the K to judge.
+    allow_oversize
+        Answer even where it does not fit.
+    **options
+        Exactly one description of acceptance (``alpha``, ``decay``, ``acceptance_length`` with ``measured_k``,
+        ``survival``, or ``acceptance``: a file, a profile's name or an object); how drafting is run
+        (``draft_dtype``, ``draft_cost``, ``draft_step_s``, ``draft_round_s``, ``overlap``); and those of :func:`setup`.
+    """
+    from rooflinekit.recommendation import recommend_k
+
+    asked = _asked(model, hardware, drafter, max_k=max_k, k=k, options=options)
+    return recommend_k(
+        asked.case,
+        asked.ready.hardware,
+        load_of(batch, context),
+        max_k=max_k,
+        k=k,
+        calibration=asked.ready.calibration,
+        allow_oversize=allow_oversize,
+    )
+
+
+def outlook(
+    model: str | Path | Llm,
+    hardware: str | Path | Hardware,
+    drafter: str | Drafter,
+    *,
+    batch: float = 1,
+    context: float = 4096,
+    max_k: int = 16,
+    k: int | None = None,
+    **options: Any,
+) -> Outlook:
+    """Say where a recommendation stops paying, what would help more, and which K each batch wants.
+
+    Parameters are those of :func:`recommend`.
+    """
+    from rooflinekit.outlook import outlook_of
+
+    asked = _asked(model, hardware, drafter, max_k=max_k, k=k, options=options)
+    own, target = asked.case.drafter, asked.ready.target
+    return outlook_of(
+        asked.case,
+        asked.ready.hardware,
+        load_of(batch, context),
+        max_k=max_k,
+        k=k,
+        drafters=_others(own, target),
+    )
+
+
+OTHERS = ("eagle3", "dflash", "dspark")
+"""Drafters worth training that any target can have."""
+
+
+def _others(own: Drafter, target: Target) -> list[tuple[str, Drafter]]:
+    """Drafters besides the one asked about."""
+    from rooflinekit.drafting_options import make_drafter
+
+    carried = ("mtp",) if target.llm.mtp is not None else ()
+    names = [name for name in (*OTHERS, *carried) if name != own.name]
+    return [(f"another drafter: {name}", make_drafter(name, target)) for name in names]
+
+
+def compare(
+    model: str | Path | Llm,
+    hardware: str | Path | Hardware,
+    drafters: Sequence[str | Drafter],
+    *,
+    batch: float = 1,
+    context: float = 4096,
+    max_k: int = 16,
+    **options: Any,
+) -> tuple[Comparison, ...]:
+    """Put drafters side by side at equal acceptance; parameters as in :func:`recommend`."""
+    from rooflinekit.comparison import compare_drafters
+
+    names = [drafters] if isinstance(drafters, str) else drafters
+    asked = [
+        _asked(model, hardware, drafter, max_k=max_k, k=None, options=dict(options)) for drafter in names
+    ]
+    ready = asked[0].ready
+    return compare_drafters(
+        [one.case for one in asked],
+        ready.hardware,
+        load_of(batch, context),
+        max_k=max_k,
+        calibration=ready.calibration.name if ready.calibration else "datasheet",
+    )
+
+
+class _Asked(NamedTuple):
+    case: Case
+    ready: Setup
+
+
+ACCEPTANCE = ("alpha", "decay", "acceptance_length", "measured_k", "survival", "acceptance")
+DRAFTING = ("draft_cost", "draft_step_s", "draft_round_s", "overlap")
+
+
+def _asked(
+    model: str | Path | Llm,
+    hardware: str | Path | Hardware,
+    drafter: str | Drafter,
+    *,
+    max_k: int,
+    k: int | None,
+    options: dict[str, Any],
+) -> _Asked:
+    """Sort options into acceptance, drafting and device, and check the numbers."""
+    from rooflinekit.curve import Case
+    from rooflinekit.drafting_options import make_drafter
+
+    accepted = {name: options.pop(name) for name in ACCEPTANCE if name in options}
+    run = {name: options.pop(name) for name in DRAFTING if name in options}
+    dtype = options.pop("draft_dtype", "auto")
+    ready = setup(model, hardware, **options)
+    number(max_k, "--max-k", 1, 1024)
+    if k is not None:
+        number(k, "--k", 1, 1024)
+    built = make_drafter(drafter, ready.target, dtype, ready.hardware)
+    return _Asked(Case(ready.machine, ready.target, built, _acceptance(**accepted), _drafting(**run)), ready)
+
+
+def _acceptance(acceptance: str | Path | Acceptance | None = None, **described: Any) -> Acceptance:
+    from rooflinekit.drafting_options import make_acceptance
+
+    if acceptance is None or isinstance(acceptance, str | Path):
+        return make_acceptance(**described, file=acceptance)
+    if any(value is not None for value in described.values()):
+        raise RooflineError("acceptance was given twice: as an object and as numbers; give one of them")
+    return acceptance
+
+
+def _drafting(
+    draft_cost: float | None = None,
+    draft_step_s: float | None = None,
+    draft_round_s: float | None = None,
+    overlap: float = 0.0,
+) -> Drafting:
+    from rooflinekit.speculation import CHAIN, Drafting
+
+    given = {"--draft-cost": draft_cost, "--draft-step": draft_step_s, "--draft-round": draft_round_s}
+    said = [name for name, value in given.items() if value is not None]
+    if len(said) > 1:
+        raise RooflineError(f"{' and '.join(said)} say the same thing twice; give one of them")
+    for name in said:
+        number(given[name] or 0.0, name, 0, 1e3, whole=False)
+    number(overlap, "--overlap", 0, 1, whole=False)
+    if not said and not overlap:
+        return CHAIN
+    return Drafting(cost=draft_cost, step_s=draft_step_s, round_s=draft_round_s, overlap=overlap)
+
+
+def sweep(
+    model: str | Path | Llm,
+    hardware: str | Path | Hardware,
+    drafter: str | Drafter,
+    *,
+    batch: Sequence[float] = (1,),
+    context: Sequence[float] = (4096,),
+    k: Sequence[float] | None = None,
+    alpha: Sequence[float] = (0.8,),
+    **options: Any,
+) -> xr.Dataset:
+    """Evaluate speculation over a grid of batch x context x K x alpha, labelled with names and units.
+
+    Parameters
+    ----------
+    model, hardware, drafter
+        As in :func:`recommend`; so are the remaining options.
+    batch, context, k, alpha
+        Axes; K is 1 to 8 by default, or up to the drafter's trained block.
+    """
+    from rooflinekit.drafting_options import make_drafter
+    from rooflinekit.sweeps import speculation_grid
+
+    ready = setup(model, hardware, **options)
+    built = make_drafter(drafter, ready.target)
+    largest = built.max_k or 1024
+    ks = range(1, min(8, largest) + 1) if k is None else k
+    for name, values, low, high in (
+        ("batch", batch, 1, 1e6),
+        ("context", context, 0, 1e8),
+        (f"k of {built.name}", ks, 1, largest),
+    ):
+        for value in values:
+            number(value, name, low, high)
+    return speculation_grid(
+        ready.machine, ready.target, built, batch=batch, context=context, k=ks, alpha=alpha
+    )

@@ -1,0 +1,52 @@
+"""What a reader of a recommendation should know before acting on it."""
+
+from __future__ import annotations
+
+from rooflinekit.curve import Case, CurvePoint
+from rooflinekit.load import Load
+
+SERIAL_HOST = (
+    "device time only: an engine adds host time to each of the K serial passes (0.3-0.4 ms in vLLM on an H100), so "
+    "expect less at large K; --host vllm counts it"
+)
+
+
+def caveats(case: Case, load: Load, chosen: CurvePoint, best: CurvePoint, top: int) -> tuple[str, ...]:
+    """Notes on a choice of K.
+
+    Parameters
+    ----------
+    case, load
+        What was asked about.
+    chosen, best
+        The K that is judged and the best one.
+    top
+        Largest K that was tried.
+    """
+    notes = []
+    # A millisecond-scale step is an accelerator's: there the host is a sizeable part of a small pass.
+    serial = case.drafter.serial_passes == "K" and chosen.draft_s < 5e-3 * chosen.k
+    if serial and not case.machine.pass_host_s and not case.drafting.given:
+        notes.append(SERIAL_HOST)
+    if chosen.verify_s < 0.97 * chosen.decode_s:
+        ratio = chosen.decode_s / chosen.verify_s
+        notes.append(
+            f"on these kernels a verify is {ratio:.2f} times as fast as a plain step, so part of the gain is not "
+            "speculation's: padding a plain step to more rows would have it too"
+        )
+    if best.k == top and top > 1 and chosen.k == best.k:
+        notes.append(f"the best K is the largest that could be tried ({top}): {_limit(case, top)}")
+    if chosen.k != best.k:
+        notes.append(f"K = {best.k} would give {best.speedup:.2f}x")
+    longest = case.target.llm.max_context
+    if longest and float(load.context) > longest:
+        notes.append(f"the context is longer than the {longest} tokens the model was trained for")
+    if case.acceptance.max_k is None and chosen.k > 8:
+        notes.append("a constant acceptance rate flatters long drafts: measured rates fall along the block")
+    return tuple(notes)
+
+
+def _limit(case: Case, top: int) -> str:
+    if case.acceptance.max_k == top:
+        return "acceptance was measured no further"
+    return "its trained block" if case.drafter.max_k == top else "--max-k may be raised"

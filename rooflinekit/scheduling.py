@@ -1,0 +1,135 @@
+"""Confidence-scheduled verification: verify fewer of the drafts that are likely to be rejected.
+
+Under load each verified row costs time. With the survival of every draft known (a drafter's confidence), the
+drafts worth verifying are those with the largest survival over the whole batch: since survival falls along a
+draft, they are always a beginning of each one. DSpark and vLLM call it adaptive verification (vLLM blog of
+2026-08-14): ``B* = argmax (N + sum of the B largest survivals) / (draft + verify(N + B rows))``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rooflinekit.drafters.base import Drafter
+from rooflinekit.errors import AcceptanceError
+from rooflinekit.load import Load
+from rooflinekit.speculation import Drafting, round_of
+from rooflinekit.target import Target
+from rooflinekit.work import Machine
+
+Floats: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """How many drafts of each sequence to verify in one round.
+
+    Attributes
+    ----------
+    lengths
+        Drafts verified, by sequence.
+    tokens
+        Expected tokens of the round, all sequences and their bonus tokens together.
+    round_s
+        Its time (s).
+    same_length
+        The best single length for all sequences.
+    same_tokens, same_s
+        Tokens and time of a round with that length.
+    """
+
+    lengths: tuple[int, ...]
+    tokens: float
+    round_s: float
+    same_length: int
+    same_tokens: float
+    same_s: float
+
+    @property
+    def gain(self) -> float:
+        """Tokens per second over those of the best single length, less 1."""
+        return self.tokens / self.round_s / (self.same_tokens / self.same_s) - 1.0
+
+
+def verify_by_confidence(survival: Floats, round_s: Callable[[Floats], Floats]) -> Verification:
+    """Choose the drafts to verify that give most tokens per second.
+
+    Parameters
+    ----------
+    survival
+        P(the first i drafts of a sequence are all accepted), shape (sequences, K), falling along K.
+    round_s
+        Time of a round (s) by its verified rows in all (drafts, and one known token per sequence).
+
+    Returns
+    -------
+    Verification
+        Exact for this cost of rows: every number of verified drafts is tried, the likeliest first.
+
+    Raises
+    ------
+    AcceptanceError
+        Not a table of falling probabilities.
+
+    Examples
+    --------
+    >>> survival = np.array([[0.9, 0.8], [0.2, 0.1]])
+    >>> verify_by_confidence(survival, lambda rows: 1.0 + 0.5 * rows).lengths
+    (2, 0)
+    """
+    values = np.asarray(survival, dtype=float)
+    if values.ndim != 2 or not np.all((values >= 0) & (values <= 1)) or np.any(np.diff(values) > 1e-12):
+        raise AcceptanceError(
+            "survival by sequence must be a table of probabilities that fall along each row; give one row per sequence"
+        )
+    sequences, k = values.shape
+    # Among equals the earlier positions come first, so that what is chosen is a beginning of each draft.
+    order = np.argsort(-values.T.ravel(), kind="stable")
+    tokens = sequences + np.concatenate([[0.0], np.cumsum(values.T.ravel()[order])])
+    times = np.broadcast_to(round_s(sequences + np.arange(len(tokens), dtype=float)), tokens.shape)
+    best = int(np.argmax(tokens / times))
+    lengths = np.bincount(order[:best] % sequences, minlength=sequences)
+    same_tokens = sequences + np.concatenate([[0.0], np.cumsum(values.sum(axis=0))])
+    same_s = times[:: sequences or 1][: k + 1]
+    same = int(np.argmax(same_tokens / same_s))
+    return Verification(
+        lengths=tuple(int(length) for length in lengths),
+        tokens=float(tokens[best]),
+        round_s=float(times[best]),
+        same_length=same,
+        same_tokens=float(same_tokens[same]),
+        same_s=float(same_s[same]),
+    )
+
+
+def schedule_verification(
+    machine: Machine, target: Target, drafter: Drafter, survival: Floats, context: float
+) -> Verification:
+    """Choose the drafts to verify on a device, for sequences whose drafts are K tokens long.
+
+    Drafting is paid for all K of every sequence; rows of unequal lengths are timed at their mean width.
+
+    Parameters
+    ----------
+    machine, target, drafter
+        As in :func:`~rooflinekit.speculation.speculate`.
+    survival
+        As in :func:`verify_by_confidence`.
+    context
+        Tokens in the cache.
+    """
+    sequences, k = np.shape(survival)
+    load, emitted = Load(float(sequences), context), 1.0 + float(np.sum(survival)) / sequences
+
+    def round_s(rows: Floats) -> Floats:
+        drafting = Drafting(width=rows / sequences)
+        return np.asarray(
+            round_of(machine, target, drafter, load, emitted, k=float(k), drafting=drafting).round_s
+        )
+
+    return verify_by_confidence(survival, round_s)
