@@ -92,6 +92,12 @@ RECOMMEND_MORE = {
     "memory_bytes",
     "memory_capacity_bytes",
     "notes",
+    "tokens_per_s",
+    "plain_tokens_per_s",
+    "limits",
+    "changes",
+    "schedule",
+    "idle_drafter",
 }
 
 
@@ -139,7 +145,8 @@ def test_recommend_has_the_keys_of_the_contract(capsys):
     found = ask(capsys, *RECOMMEND, "--calibration", "datasheet")
     assert set(found) == RECOMMEND_KEYS | RECOMMEND_MORE
     point = ["k", "acceptance_length", "draft_s", "verify_s", "host_s", "decode_s", "round_cost", "speedup"]
-    assert {frozenset(one) for one in found["curve"]} == {frozenset(point)}
+    more = ["draft_host_s", "hidden_s", "decode_host_s"]
+    assert {frozenset(one) for one in found["curve"]} == {frozenset(point + more)}
     assert {frozenset(one) for one in found["loss"]} == {frozenset(("term", "speedup_lost"))}
     assert set(found["flags"]) <= {"vllm", "sglang", "tensorrt-llm", "llama.cpp"}
     assert (found["low"], found["high"]) == (None, None)

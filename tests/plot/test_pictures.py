@@ -14,12 +14,13 @@ from matplotlib.figure import Figure
 
 from rooflinekit.acceptance import Constant
 from rooflinekit.app import recommend
+from rooflinekit.capacity import largest_batch
 from rooflinekit.cli import run
 from rooflinekit.drafting_options import make_drafter
 from rooflinekit.errors import RooflineError
 from rooflinekit.measurement import Measurement, Run
 from rooflinekit.measurement_file import to_line
-from rooflinekit.plot.batch import BatchCurve, batch_curve, batches_up_to, largest_batch, speedups_by_batch
+from rooflinekit.plot.batch import BatchCurve, batch_curve, batches_up_to, speedups_by_batch
 from rooflinekit.plot.labels import Label, place, spread
 from rooflinekit.plot.points import fitted_roof, points_of
 from rooflinekit.plot.ratios import experts_by_width, measured_ratios, ratios_by_width
