@@ -60,6 +60,7 @@ validation: $(TABLES)
 
 docs: $(READY)
 	$(BIN)/python docs/figures.py
+	$(BIN)/python docs/published.py
 
 clean:
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

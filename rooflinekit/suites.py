@@ -8,6 +8,7 @@ from rooflinekit.acceptance import expected_tokens
 from rooflinekit.foreign_suite import foreign
 from rooflinekit.hardware import machine
 from rooflinekit.kernel_suite import kernel_report
+from rooflinekit.papers_suite import published
 from rooflinekit.precision import precision
 from rooflinekit.profiles.library import find_hardware
 from rooflinekit.published import subjects_of
@@ -102,4 +103,5 @@ SUITES: dict[str, Callable[..., Report]] = {
     "hand-values": hand_values,
     "kernels": kernels,
     "foreign": foreign,
+    "published": published,
 }

@@ -57,6 +57,33 @@ class Band:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SourceBand(Band):
+    """Error of one published source.
+
+    Attributes
+    ----------
+    judged, value
+        Statistic that the tolerance limits (``worst``, ``mean``, ``median``: at most; ``sign``, the share of
+        right signs: at least), and what it is.
+    lowest, highest
+        Ends of the signed error (fractions).
+    flags
+        Special rows, counted by reason.
+    url, formula, limits
+        Where it was published, which function is judged, what the line does not show.
+    """
+
+    judged: str
+    value: float
+    lowest: float
+    highest: float
+    flags: tuple[str, ...]
+    url: str
+    formula: str
+    limits: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
     """One held-out case: predicted beside measured (s), or ratios for a ``ratio`` suite."""
 

@@ -13,7 +13,7 @@ from rooflinekit.errors import CheckFailed
 @click.command("validate")
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--calibration", type=click.Path(path_type=Path), help="Calibration to test against FILES.")
-@click.option("--suite", help="A shipped suite: hand-values, kernels, foreign.")
+@click.option("--suite", help="A shipped suite: hand-values, kernels, foreign, published.")
 @click.option("--full", is_flag=True, help="Suite kernels: all rows of the installed tables, not the slice.")
 @JSON
 def command(

@@ -8,12 +8,15 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from rooflinekit.calibration import Calibration
+from rooflinekit.report.sources import sources_text
 from rooflinekit.report.style import BAD, DIM, GOOD, percent, seconds, table
-from rooflinekit.validation import Band, Compared, Report
+from rooflinekit.validation import Band, Compared, Report, SourceBand
 
 
 def report_text(report: Report, *, worst: int = 3) -> RenderableType:
     """Errors by suite and band, the worst cases, and whether the machine was ours."""
+    if any(isinstance(band, SourceBand) for band in report.bands):
+        return sources_text(report)
     guessed = any(band.plain is not None for band in report.bands)
     rows = table()
     rows.add_column("suite")
