@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from rooflinekit.acceptance import Acceptance, Constant, Survival, from_histogram, from_length
-from rooflinekit.drafters import BUILDERS, CARRIED, SHAPE_BUILDERS, Drafter
+from rooflinekit.drafters import BUILDERS, CARRIED, SHAPE_BUILDERS, WEIGHTLESS, Drafter
+from rooflinekit.drafters.layer_skip import from_word
 from rooflinekit.drafters.small_lm import SmallLm
 from rooflinekit.errors import AcceptanceError, ModelError, ProfileError, nearest
 from rooflinekit.hardware import Hardware, require_peak
@@ -30,13 +31,13 @@ LARGEST = 1e15
 SHARE_HEAD = ("eagle", "mtp", "dflash", "dspark", "domino")
 """Kinds that run the target's LM head; others have one of their own. The embedding is the target's in all."""
 
-DRAFTER_NAMES = ("small-lm:MODEL", *BUILDERS, *CARRIED)
+DRAFTER_NAMES = ("small-lm:MODEL", *BUILDERS, *CARRIED, "layer-skip:LAYERS", "ngram", "suffix")
 
 
 def make_drafter(
     spec: str | Drafter, target: Target, dtype: str = "auto", hardware: Hardware | None = None
 ) -> Drafter:
-    """Build a drafter from its word (``eagle3``, ``mtp``, ``small-lm:MODEL`` ...) or its config.json.
+    """Build a drafter from its word (``eagle3``, ``mtp``, ``small-lm:MODEL``, ``ngram`` ...) or its config.json.
 
     ``auto`` keeps the target's compute format where that is 16 or 32 bits, else bf16: published drafters
     of quantised targets are not quantised. The target's own modules (``mtp``) and small models keep the
@@ -72,10 +73,29 @@ def _built(spec: str, target: Target, dtype: str) -> Drafter:
         return CARRIED[spec](target.llm, _sharing(_numbers(target, dtype, carried=True), target, spec))
     if spec in BUILDERS:
         return BUILDERS[spec](target.llm, _sharing(_numbers(target, dtype), target, spec))
+    if word in WEIGHTLESS and (argument or word == spec):
+        return _weightless(word, argument, target, dtype)
+    if word in ("eagle2", "eagle-2"):
+        raise ModelError(
+            f"{word} has eagle's weights and grows a tree at run time; write --drafter eagle, with --tree for its tree"
+        )
     path = Path(spec)
     if os.path.exists(spec) or spec.endswith(".json") or os.sep in spec:  # noqa: PTH110 - False for names too long
         return _drafter_from_file(path, target, dtype)
     raise ModelError(f"drafter {spec!r} is unknown; {nearest(spec, DRAFTER_NAMES)}, or give its config.json")
+
+
+def _weightless(word: str, argument: str, target: Target, dtype: str) -> Drafter:
+    """A lookup on the host, or the target's own layers: neither has a number format of its own."""
+    if dtype != "auto":
+        raise ModelError(
+            f"{word} has no weights of its own, so --draft-dtype {dtype} has nothing to change; leave it out"
+        )
+    if word == "layer-skip":
+        return from_word(argument, target.llm, target.precision)
+    if argument:
+        raise ModelError(f"{word} takes nothing after a colon, not {argument!r}; write --drafter {word}")
+    return WEIGHTLESS[word](target.llm, target.precision)
 
 
 def _numbers(target: Target, dtype: str, *, carried: bool = False) -> Precision:

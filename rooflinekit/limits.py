@@ -12,7 +12,7 @@ from rooflinekit.capacity import largest_batch
 from rooflinekit.curve import Case, CurvePoint, Floats
 from rooflinekit.hardware import Hardware
 from rooflinekit.load import Load
-from rooflinekit.work import plan_time_s
+from rooflinekit.work import host_launches, plan_time_s
 
 NEAR = 0.01
 """A K whose speedup lies within this fraction of the best is as good."""
@@ -226,5 +226,5 @@ def idle_drafter(case: Case, load: Load) -> float:
     plan = case.drafter.plan(k=1.0, batch=load.batch, context=load.context, tp=case.target.tp)
     plain_s = case.target.step_s(case.machine, load.batch, load.context, 1.0)
     host_s = case.machine.step_host_s + case.machine.token_host_s * load.batch
-    idle_s = plan_time_s(plan, case.machine) + (case.machine.pass_host_s if plan else 0.0)
+    idle_s = plan_time_s(plan, case.machine) + host_launches(plan) * case.machine.pass_host_s
     return float(idle_s / (plain_s + host_s))

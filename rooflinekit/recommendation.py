@@ -14,6 +14,7 @@ from rooflinekit.capacity import drafting_bytes, memory_bytes, remedy
 from rooflinekit.caveats import caveats
 from rooflinekit.curve import Case, CurvePoint, Loss, allowed_k, curve_of, loss_account, plan_at, rounds_by_k
 from rooflinekit.drafters.base import Drafter
+from rooflinekit.drafters.layer_skip import LayerSkip
 from rooflinekit.engines import flags
 from rooflinekit.errors import AcceptanceError, CapacityError
 from rooflinekit.evidence import weakest
@@ -199,7 +200,9 @@ def recommend_k(
         memory_capacity_bytes=hardware.usable_bytes,
         curve=curve,
         loss=loss_account(machine, target, load, chosen),
-        flags=flags(drafter.name, chosen.k),
+        flags=flags(
+            drafter.name, chosen.k, layers=drafter.llm.layers if isinstance(drafter, LayerSkip) else None
+        ),
         calibration=calibration.name if calibration else "datasheet",
         expected_error=expected_error(calibration, works, machine),
         evidence=_evidence(case, calibration, works + drafted),

@@ -242,17 +242,12 @@ def round_of(
         draft_s, draft_host_s = drafting.given_s(k, decode_s + plain_host_s), 0.0 * batch
     else:
         plan = drafter.plan(
-            k=k,
-            batch=batch,
-            context=context,
-            refresh=refresh,
-            tp=target.tp,
-            **({} if drafting.rows is CHAIN.rows else {"rows": drafting.rows}),
-        )  # TEMP
+            k=k, batch=batch, context=context, refresh=refresh, rows=drafting.rows, tp=target.tp
+        )
         draft_s = plan_time_s(plan, machine)
         draft_host_s = host_launches(plan) * machine.pass_host_s + getattr(
             drafter, "host_s", lambda **_: 0.0
-        )(k=k, batch=batch)  # TEMP
+        )(k=k, batch=batch)
     return Round(
         k=k,
         acceptance_length=acceptance_length,

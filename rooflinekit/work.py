@@ -87,7 +87,20 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """A forward pass and how many times a round runs it, one after the other."""
+    """A forward pass and how many times a round runs it, one after the other.
+
+    Attributes
+    ----------
+    works
+        What it moves and computes.
+    repeats
+        Times a round runs it.
+    label
+        Name for people.
+    launches
+        Times the host starts it; ``None``: as often as it repeats. 0 where it is part of the graph of
+        another pass.
+    """
 
     works: tuple[Work, ...]
     repeats: Real = 1.0
@@ -245,6 +258,23 @@ def plan_time_s(plan: Iterable[Pass], machine: Machine) -> Real:
     return total  # type: ignore[no-any-return]
 
 
+def host_launches(plan: Iterable[Pass]) -> Real:
+    """Times the host starts something on the device in a round of drafting (count).
+
+    As in engines that start each serial pass (vLLM); those that capture all of them in one graph (SGLang's
+    EAGLE, TensorRT-LLM's drafting loops) start one.
+
+    Examples
+    --------
+    >>> float(host_launches([Pass((), 1.0), Pass((), 4.0), Pass((), 4.0, launches=0.0)]))
+    5.0
+    """
+    total: Any = 0.0
+    for one in plan:
+        total = total + (one.repeats if one.launches is None else one.launches)
+    return total  # type: ignore[no-any-return]
+
+
 def bound(work: Work, machine: Machine) -> str:
     """Name the term that takes the most of a scalar piece of work.
 
@@ -253,11 +283,3 @@ def bound(work: Work, machine: Machine) -> str:
     overhead, memory, compute = (float(term) for term in work_terms_s(work, machine))
     rest = "link" if work.kind == "collective" else ("memory" if memory >= compute else "compute")
     return "overhead" if overhead > max(memory, compute) else rest
-
-
-def host_launches(plan: Iterable[Pass]) -> Real:
-    """Times the host starts a pass of the plan (count)."""
-    total: Any = 0.0
-    for one in plan:
-        total = total + (one.repeats if one.launches is None else one.launches)
-    return total  # type: ignore[no-any-return]

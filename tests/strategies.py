@@ -150,9 +150,10 @@ precisions = st.sampled_from(FORMATS).map(precision)
 @st.composite
 def drafters_for(draw, target):
     """Any drafter for a target: each built by name, and a small model."""
-    name = draw(st.sampled_from([*drafters.BUILDERS, "small-lm"]))
+    known = drafters.BUILDERS | drafters.WEIGHTLESS
+    name = draw(st.sampled_from([*known, "small-lm"]))
     numbers = precision("bf16")
-    return SmallLm(small_llm(), numbers) if name == "small-lm" else drafters.BUILDERS[name](target, numbers)
+    return SmallLm(small_llm(), numbers) if name == "small-lm" else known[name](target, numbers)
 
 
 def small_llm():

@@ -85,6 +85,7 @@ def outlook(
 
     Parameters are those of :func:`recommend`.
     """
+    from rooflinekit.drafters.variants import variants
     from rooflinekit.outlook import outlook_of
 
     asked = _asked(model, hardware, drafter, max_k=max_k, k=k, options=options)
@@ -95,6 +96,7 @@ def outlook(
         load_of(batch, context),
         max_k=max_k,
         k=k,
+        variants=variants(own, target.llm),
         drafters=_others(own, target),
     )
 

@@ -118,7 +118,7 @@ def small_preset(llm: Any) -> str | None:
 @JSON
 def list_(model: str, k: int, as_json: bool) -> None:  # noqa: FBT001
     """List the drafters, the shape each takes for a target, and what a round moves."""
-    from rooflinekit.drafters import BUILDERS, CARRIED
+    from rooflinekit.drafters import BUILDERS, CARRIED, WEIGHTLESS
     from rooflinekit.errors import RooflineError
 
     llm = target_of(model, k)
@@ -130,7 +130,8 @@ def list_(model: str, k: int, as_json: bool) -> None:  # noqa: FBT001
                 "small-lm", llm, f"no smaller preset has the {llm.vocab} tokens of {llm.name}'s tokenizer"
             )
         )
-    for name in (*([f"small-lm:{small}"] if small else []), *BUILDERS, *CARRIED):
+    weightless = ["layer-skip:0.5" if name == "layer-skip" else name for name in WEIGHTLESS]
+    for name in (*([f"small-lm:{small}"] if small else []), *BUILDERS, *CARRIED, *weightless):
         try:
             rows.append(build(name, llm, k))
         except RooflineError as error:

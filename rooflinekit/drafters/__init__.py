@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rooflinekit.drafters import dflash, domino, dspark, eagle1, eagle3, medusa, mtp, peagle
+from rooflinekit.drafters import (
+    dflash,
+    domino,
+    dspark,
+    eagle1,
+    eagle3,
+    layer_skip,
+    medusa,
+    mtp,
+    ngram,
+    peagle,
+    suffix,
+)
 from rooflinekit.drafters.base import Drafter
 from rooflinekit.llm import Llm
 from rooflinekit.precision import Precision
 
-__all__ = ["BUILDERS", "CARRIED", "SHAPE_BUILDERS", "Drafter"]
+__all__ = ["BUILDERS", "CARRIED", "SHAPE_BUILDERS", "WEIGHTLESS", "Drafter"]
 
 BUILDERS: dict[str, Callable[[Llm, Precision], Drafter]] = {
     "eagle": eagle1.for_target,
@@ -24,6 +36,13 @@ BUILDERS: dict[str, Callable[[Llm, Precision], Drafter]] = {
 
 CARRIED: dict[str, Callable[[Llm, Precision], Drafter]] = {"mtp": mtp.for_target}
 """Drafters that come with some targets; others are refused."""
+
+WEIGHTLESS: dict[str, Callable[[Llm, Precision], Drafter]] = {
+    "layer-skip": layer_skip.for_target,
+    "ngram": ngram.for_target,
+    "suffix": suffix.for_target,
+}
+"""Drafters without weights of their own, for any target; ``layer-skip`` keeps half of the layers here."""
 
 SHAPE_BUILDERS: dict[str, Callable[..., Drafter]] = {
     "eagle": eagle1.from_shape,

@@ -46,7 +46,7 @@ class Drafter(Protocol):
         ...
 
     def plan(
-        self, *, k: Real, batch: Real, context: Real, refresh: Real = 1.0, tp: int = 1
+        self, *, k: Real, batch: Real, context: Real, refresh: Real = 1.0, rows: Real = 1.0, tp: int = 1
     ) -> tuple[Pass, ...]:
         """Passes of one round that drafts ``k`` tokens for each of ``batch`` sequences.
 
@@ -58,6 +58,9 @@ class Drafter(Protocol):
             Sequences; tokens in the target's cache.
         refresh
             Tokens the last round emitted per sequence, whose cache entries the first pass fills.
+        rows
+            Rows of each later pass per sequence: more than one where a tree is drafted. Drafters of one
+            pass, or of heads, have no later passes and ignore it.
         tp
             Tensor-parallel ranks.
         """
@@ -67,7 +70,29 @@ class Drafter(Protocol):
         """Weights and cache of the drafter on one rank (B); shared tables not counted again."""
         ...
 
+    def host_s(self, *, k: Real, batch: Real, context: Real = 0.0) -> Real:
+        """Host time that drafting itself takes in a round (s); 0 for all that draft on the device.
+
+        Parameters
+        ----------
+        k, batch
+            Drafted tokens; sequences.
+        context
+            Tokens of each sequence, which a lookup searches.
+        """
+        ...
+
     @property
     def precision(self) -> Precision:
         """Its number formats."""
         ...
+
+
+class OnDevice:
+    """Drafters whose drafting is passes on the device: no host time beside the launches."""
+
+    __slots__ = ()
+
+    def host_s(self, *, k: Real, batch: Real, context: Real = 0.0) -> Real:  # noqa: ARG002
+        """No host time of its own (s)."""
+        return 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rooflinekit.drafters.base import OnDevice
 from rooflinekit.drafters.parts import (
     Shape,
     blocks_of,
@@ -23,7 +24,7 @@ TARGET_FEATURES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class DFlash:
+class DFlash(OnDevice):
     """One pass over the block: anchor and K masked positions, whatever K (up to the trained block).
 
     Attributes
@@ -95,7 +96,14 @@ class DFlash:
         return Pass(works, 1.0, "block pass")
 
     def plan(
-        self, *, k: Real, batch: Real, context: Real, refresh: Real = 1.0, tp: int = 1
+        self,
+        *,
+        k: Real,
+        batch: Real,
+        context: Real,
+        refresh: Real = 1.0,
+        rows: Real = 1.0,  # noqa: ARG002 - one pass drafts a whole block: no later passes
+        tp: int = 1,
     ) -> tuple[Pass, ...]:
         """One pass over K + 1 positions, the LM head over K rows."""
         one = self.backbone(batch=batch, context=context, width=k + 1.0, rows_out=k, refresh=refresh, tp=tp)

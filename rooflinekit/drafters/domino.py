@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rooflinekit.drafters import dflash
+from rooflinekit.drafters.base import OnDevice
 from rooflinekit.drafters.dflash import DFlash
 from rooflinekit.drafters.parts import Shape, corrected_sampling
 from rooflinekit.llm import Linear, Llm
@@ -21,7 +22,7 @@ CORRECTION_WIDTH = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Domino:
+class Domino(OnDevice):
     """One block pass, then K light steps.
 
     Attributes
@@ -86,14 +87,24 @@ class Domino:
         return unit, narrow, Linear(wide.label, wide.out / tp, wide.inner)
 
     def plan(
-        self, *, k: Real, batch: Real, context: Real, refresh: Real = 1.0, tp: int = 1
+        self,
+        *,
+        k: Real,
+        batch: Real,
+        context: Real,
+        refresh: Real = 1.0,
+        rows: Real = 1.0,  # noqa: ARG002 - one pass drafts a whole block: no later passes
+        tp: int = 1,
     ) -> tuple[Pass, ...]:
-        """The block pass, then K steps of unit and correction (the first ones of a block may skip the latter)."""
+        """The block pass, then K steps of unit and correction (the first ones of a block may skip the latter).
+
+        The steps are assumed to be in the block pass's graph, as DSpark's are.
+        """
         works = [*embedding_works(self.backbone.llm.hidden, batch, self.precision, tp)]
         works += [linear_work(linear, batch, self.precision) for linear in self._split(tp)]
         works += corrected_sampling(self.backbone.llm.vocab, batch, self.precision, tp)
         wide = self.backbone.plan(k=k, batch=batch, context=context, refresh=refresh, tp=tp)
-        return (*wide, Pass(tuple(works), k, "correction steps"))
+        return (*wide, Pass(tuple(works), k, "correction steps", launches=0.0))
 
     def memory_bytes(self, *, batch: Real, context: Real, tp: int = 1) -> Real:
         """Backbone, recurrent unit and correction."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rooflinekit.drafters import dflash
+from rooflinekit.drafters.base import OnDevice
 from rooflinekit.drafters.dflash import DFlash
 from rooflinekit.drafters.parts import Shape, corrected_sampling
 from rooflinekit.llm import Linear, Llm
@@ -23,7 +24,7 @@ RANK = 256
 
 
 @dataclass(frozen=True, slots=True)
-class DSpark:
+class DSpark(OnDevice):
     """One backbone pass over K positions, then K steps of a head.
 
     Attributes
@@ -91,13 +92,25 @@ class DSpark:
         return head, *corrected_sampling(vocab, batch, self.precision, tp)
 
     def plan(
-        self, *, k: Real, batch: Real, context: Real, refresh: Real = 1.0, tp: int = 1
+        self,
+        *,
+        k: Real,
+        batch: Real,
+        context: Real,
+        refresh: Real = 1.0,
+        rows: Real = 1.0,  # noqa: ARG002 - one pass drafts a whole block: no later passes
+        tp: int = 1,
     ) -> tuple[Pass, ...]:
-        """Backbone once over K positions, then the head K times."""
+        """Backbone once over K positions, then the head K times.
+
+        Engines capture backbone and head steps in one graph (vLLM's model runner 2 does), so that the host
+        starts nothing for the steps; a whole model as head is started each time.
+        """
         wide = self.backbone.backbone(
             batch=batch, context=context, width=k + 0.0, rows_out=k, refresh=refresh, tp=tp
         )
-        return wide, Pass(self._head_step(batch, context, tp), k, "head steps")
+        started = 0.0 if self.heavy_head is None else None
+        return wide, Pass(self._head_step(batch, context, tp), k, "head steps", started)
 
     def memory_bytes(self, *, batch: Real, context: Real, tp: int = 1) -> Real:
         """Backbone and head (two tables of vocabulary x rank)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rooflinekit.drafters.base import OnDevice
 from rooflinekit.drafters.parts import (
     Shape,
     blocks_of,
@@ -20,7 +21,7 @@ from rooflinekit.work import Pass, Real, Work
 
 
 @dataclass(frozen=True, slots=True)
-class Eagle:
+class Eagle(OnDevice):
     """A chain of K passes; each fuses token embedding and feature, runs one layer and the target's LM head.
 
     EAGLE-2 has the same weights and grows its tree at run time; a chain costs the same in both.
@@ -35,18 +36,23 @@ class Eagle:
         Where the shape came from.
     proposed_k
         K that the config proposes; 0 for none.
+    own_head
+        Whether the LM head is a copy of some of the target's rows (a reduced vocabulary, as FR-Spec's,
+        arXiv:2502.14856).
     """
 
     llm: Llm
     precision: Precision
     origin: str
     proposed_k: int = 0
+    own_head: bool = False
     name: str = "eagle"
 
     @property
     def title(self) -> str:
         """Shape in one line."""
-        return f"{self.llm.layers} layer of width {self.llm.hidden}, the target's head, {self.origin}"
+        head = f"head over {self.llm.vocab} tokens" if self.own_head else "the target's head"
+        return f"{self.llm.layers} layer of width {self.llm.hidden}, {head}, {self.origin}"
 
     @property
     def max_k(self) -> int | None:
@@ -70,25 +76,28 @@ class Eagle:
 
     @property
     def own_params(self) -> int:
-        """Layer and fusion."""
-        return own_layer_params(self.llm) + round(self.fusion.parameters)
+        """Layer and fusion, and the head where it is the drafter's own."""
+        head = self.llm.embedding_params if self.own_head else 0
+        return own_layer_params(self.llm) + round(self.fusion.parameters) + head
 
-    def _pass(self, load: Load, tp: int) -> tuple[Work, ...]:
+    def _pass(self, load: Load, head_rows: Real, tp: int) -> tuple[Work, ...]:
         fusion = linear_work(self.fusion, load.rows, self.precision)
-        return fusion, *forward_pass(self.llm, load, self.precision, tp, load.batch)
+        return fusion, *forward_pass(self.llm, load, self.precision, tp, head_rows)
 
     def plan(
-        self, *, k: Real, batch: Real, context: Real, refresh: Real = 1.0, tp: int = 1
+        self, *, k: Real, batch: Real, context: Real, refresh: Real = 1.0, rows: Real = 1.0, tp: int = 1
     ) -> tuple[Pass, ...]:
-        """First pass over the tokens of the last round, then K - 1 of one row; fusion and head in each."""
+        """First pass over the tokens of the last round, then K - 1 of ``rows``; fusion and head in each."""
         return (
-            Pass(self._pass(Load(batch, context, refresh), tp), 1.0, "first draft"),
-            Pass(self._pass(Load(batch, context, 1.0), tp), k - 1.0, "later drafts"),
+            Pass(self._pass(Load(batch, context, refresh), batch, tp), 1.0, "first draft"),
+            Pass(self._pass(Load(batch, context, rows), batch * rows, tp), k - 1.0, "later drafts"),
         )
 
     def memory_bytes(self, *, batch: Real, context: Real, tp: int = 1) -> Real:
-        """Layer, fusion (on every rank) and draft cache; embedding and LM head are the target's."""
-        return draft_bytes(self.llm, self.fusion, self.precision, batch=batch, context=context, tp=tp)
+        """Layer, fusion (on every rank) and draft cache; embedding and mostly the LM head are the target's."""
+        return draft_bytes(
+            self.llm, self.fusion, self.precision, batch=batch, context=context, tp=tp, own_head=self.own_head
+        )
 
 
 def _drafter(blocks: tuple[Block, ...], target: Llm, precision: Precision, origin: str, k: int = 0) -> Eagle:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rooflinekit.drafters.base import OnDevice
 from rooflinekit.drafters.parts import (
     Shape,
     blocks_of,
@@ -22,7 +23,7 @@ FUSED_LAYERS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Eagle3:
+class Eagle3(OnDevice):
     """A chain of K passes through one small layer and an LM head over a reduced vocabulary.
 
     Attributes
@@ -81,18 +82,18 @@ class Eagle3:
         """Layer, fusion and draft head; the embedding is the target's."""
         return self.llm.total_params + round(self.fusion.parameters)
 
-    def _pass(self, load: Load, tp: int) -> tuple[Work, ...]:
-        return forward_pass(self.llm, load, self.precision, tp, load.batch)
+    def _pass(self, load: Load, head_rows: Real, tp: int) -> tuple[Work, ...]:
+        return forward_pass(self.llm, load, self.precision, tp, head_rows)
 
     def plan(
-        self, *, k: Real, batch: Real, context: Real, refresh: Real = 1.0, tp: int = 1
+        self, *, k: Real, batch: Real, context: Real, refresh: Real = 1.0, rows: Real = 1.0, tp: int = 1
     ) -> tuple[Pass, ...]:
-        """Fusion fc once per round; first pass over the tokens of the last round, then K - 1 of one row."""
+        """Fusion fc once per round; first pass over the tokens of the last round, then K - 1 of ``rows``."""
         first = Load(batch, context, refresh)
         fusion = linear_work(self.fusion, first.rows, self.precision)
         return (
-            Pass((fusion, *self._pass(first, tp)), 1.0, "first draft"),
-            Pass(self._pass(Load(batch, context, 1.0), tp), k - 1.0, "later drafts"),
+            Pass((fusion, *self._pass(first, batch, tp)), 1.0, "first draft"),
+            Pass(self._pass(Load(batch, context, rows), batch * rows, tp), k - 1.0, "later drafts"),
         )
 
     def memory_bytes(self, *, batch: Real, context: Real, tp: int = 1) -> Real:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rooflinekit.drafters.base import OnDevice
 from rooflinekit.drafters.parts import Shape
 from rooflinekit.llm import Linear, Llm
 from rooflinekit.precision import Precision
@@ -20,7 +21,7 @@ WRITTEN_HEADS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Medusa:
+class Medusa(OnDevice):
     """Independent heads: residual blocks of the target's width, then an LM head of their own.
 
     Attributes
@@ -87,14 +88,16 @@ class Medusa:
         batch: Real,
         context: Real,
         refresh: Real = 1.0,  # noqa: ARG002 - no cache to fill
+        rows: Real = 1.0,  # noqa: ARG002 - heads run once, whatever is made of their tokens
         tp: int = 1,
     ) -> tuple[Pass, ...]:
         """Every head once, on the row that the last verify left."""
         # Context and K give the axes only: the heads read one hidden state per sequence.
-        rows = batch + 0.0 * context
-        blocks = linear_work(self.block, rows, self.precision, float(self.layers))
-        head = head_works(self.hidden, self.vocab, rows, self.precision, tp)
-        return (Pass((blocks, *head), self.heads + 0.0 * k, "heads"),)
+        each = batch + 0.0 * context
+        blocks = linear_work(self.block, each, self.precision, float(self.layers))
+        head = head_works(self.hidden, self.vocab, each, self.precision, tp)
+        # All heads are one graph of the target's step.
+        return (Pass((blocks, *head), self.heads + 0.0 * k, "heads", launches=1.0),)
 
     def memory_bytes(self, *, batch: Real, context: Real, tp: int = 1) -> Real:
         """Residual blocks and LM heads; no cache."""

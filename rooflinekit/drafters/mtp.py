@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rooflinekit.drafters.base import OnDevice
 from rooflinekit.drafters.parts import Shape, blocks_of, draft_bytes, proposal_words
 from rooflinekit.errors import ModelError
 from rooflinekit.llm import Linear, Llm, Mtp
@@ -20,7 +21,7 @@ from rooflinekit.work import Pass, Real, Work
 
 
 @dataclass(frozen=True, slots=True)
-class MtpDrafter:
+class MtpDrafter(OnDevice):
     """K passes through the target's own modules.
 
     Attributes
@@ -85,18 +86,22 @@ class MtpDrafter:
         """All modules: layer, projection and norms."""
         return round(self.modules.parameters(self.hidden))
 
-    def _pass(self, load: Load, tp: int) -> tuple[Work, ...]:
+    def _pass(self, load: Load, head_rows: Real, tp: int) -> tuple[Work, ...]:
         fusion = linear_work(self.fusion, load.rows, self.precision)
-        return fusion, *forward_pass(self.module, load, self.precision, tp, load.batch)
+        return fusion, *forward_pass(self.module, load, self.precision, tp, head_rows)
 
     def plan(
-        self, *, k: Real, batch: Real, context: Real, refresh: Real = 1.0, tp: int = 1
+        self, *, k: Real, batch: Real, context: Real, refresh: Real = 1.0, rows: Real = 1.0, tp: int = 1
     ) -> tuple[Pass, ...]:
-        """Each module's first pass runs over the tokens of the last round, passes after that over one row."""
+        """Each module's first pass runs over the tokens of the last round, passes after that over ``rows``.
+
+        Engines grow trees with a single module only; with several, a tree's rows are counted from the
+        second turn on.
+        """
         first = np.minimum(k, float(self.modules.modules))
         return (
-            Pass(self._pass(Load(batch, context, refresh), tp), first, "first drafts"),
-            Pass(self._pass(Load(batch, context, 1.0), tp), k - first, "later drafts"),
+            Pass(self._pass(Load(batch, context, refresh), batch, tp), first, "first drafts"),
+            Pass(self._pass(Load(batch, context, rows), batch * rows, tp), k - first, "later drafts"),
         )
 
     def memory_bytes(self, *, batch: Real, context: Real, tp: int = 1) -> Real:

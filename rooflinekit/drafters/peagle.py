@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rooflinekit.drafters import eagle3
+from rooflinekit.drafters.base import OnDevice
 from rooflinekit.drafters.eagle3 import FUSED_LAYERS
 from rooflinekit.drafters.parts import Shape, dense_width, draft_bytes, first_attention
 from rooflinekit.llm import Block, Linear, Llm, Mlp
@@ -22,7 +23,7 @@ TRAINED_K = 10
 
 
 @dataclass(frozen=True, slots=True)
-class PEagle:
+class PEagle(OnDevice):
     """One pass over the tokens of the last round and K - 1 masked positions.
 
     Attributes
@@ -85,7 +86,14 @@ class PEagle:
         return self.llm.total_params + round(self.fusion.parameters)
 
     def plan(
-        self, *, k: Real, batch: Real, context: Real, refresh: Real = 1.0, tp: int = 1
+        self,
+        *,
+        k: Real,
+        batch: Real,
+        context: Real,
+        refresh: Real = 1.0,
+        rows: Real = 1.0,  # noqa: ARG002 - one pass drafts a whole block: no later passes
+        tp: int = 1,
     ) -> tuple[Pass, ...]:
         """One pass; the fusion over the tokens of the last round, the LM head over K rows."""
         load = Load(batch, context, refresh + k - 1.0)

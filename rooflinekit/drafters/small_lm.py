@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rooflinekit.drafters.base import OnDevice
 from rooflinekit.llm import Llm
 from rooflinekit.memory import kv_cache_bytes, resident_weight_bytes
 from rooflinekit.precision import Precision
@@ -12,7 +13,7 @@ from rooflinekit.work import Pass, Real
 
 
 @dataclass(frozen=True, slots=True)
-class SmallLm:
+class SmallLm(OnDevice):
     """A whole model, run K times per round at width 1; it has a cache of its own over the whole context."""
 
     llm: Llm
@@ -45,12 +46,12 @@ class SmallLm:
         return "K"
 
     def plan(
-        self, *, k: Real, batch: Real, context: Real, refresh: Real = 1.0, tp: int = 1
+        self, *, k: Real, batch: Real, context: Real, refresh: Real = 1.0, rows: Real = 1.0, tp: int = 1
     ) -> tuple[Pass, ...]:
-        """First pass over the tokens of the last round, then K - 1 passes of one row."""
+        """First pass over the tokens of the last round, then K - 1 passes of ``rows``."""
         # The last of the refreshed tokens is the one drafted from; earlier ones only fill the cache.
         first = forward_pass(self.llm, Load(batch, context, refresh, last_row_only=True), self.precision, tp)
-        later = forward_pass(self.llm, Load(batch, context, 1.0), self.precision, tp)
+        later = forward_pass(self.llm, Load(batch, context, rows), self.precision, tp)
         return Pass(first, 1.0, "first draft"), Pass(later, k - 1.0, "later drafts")
 
     def memory_bytes(self, *, batch: Real, context: Real, tp: int = 1) -> Real:
