@@ -17,12 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rooflinekit.errors import AcceptanceError
+from rooflinekit.limits import NEAR
 from rooflinekit.tree import RankAcceptance, Tree, best_first, draft_rows_grid, growth
 from rooflinekit.tree.times import Times, passes_s, sizes, times_at
 
 Floats = NDArray[np.float64]
-NEAR = 0.01
-"""Choices whose speedup lies within this fraction of the best are named with it."""
 
 
 @dataclass(frozen=True, slots=True)

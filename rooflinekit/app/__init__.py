@@ -13,9 +13,11 @@ from __future__ import annotations
 from rooflinekit.app.drafting import compare, outlook, recommend, sweep
 from rooflinekit.app.measuring import calibrate, load_measurements, validate_files, validate_suite
 from rooflinekit.app.predicting import predict
+from rooflinekit.app.trees import best_tree
 from rooflinekit.resolve import load_device, setup
 
 __all__ = [
+    "best_tree",
     "calibrate",
     "compare",
     "load_device",

@@ -58,7 +58,7 @@ def recommend(
     """
     from rooflinekit.recommendation import recommend_k
 
-    asked = _asked(model, hardware, drafter, max_k=max_k, k=k, options=options)
+    asked = asked_case(model, hardware, drafter, max_k=max_k, k=k, options=options)
     return recommend_k(
         asked.case,
         asked.ready.hardware,
@@ -88,7 +88,7 @@ def outlook(
     from rooflinekit.drafters.variants import variants
     from rooflinekit.outlook import outlook_of
 
-    asked = _asked(model, hardware, drafter, max_k=max_k, k=k, options=options)
+    asked = asked_case(model, hardware, drafter, max_k=max_k, k=k, options=options)
     own, target = asked.case.drafter, asked.ready.target
     return outlook_of(
         asked.case,
@@ -129,7 +129,7 @@ def compare(
 
     names = [drafters] if isinstance(drafters, str) else drafters
     asked = [
-        _asked(model, hardware, drafter, max_k=max_k, k=None, options=dict(options)) for drafter in names
+        asked_case(model, hardware, drafter, max_k=max_k, k=None, options=dict(options)) for drafter in names
     ]
     ready = asked[0].ready
     return compare_drafters(
@@ -150,7 +150,7 @@ ACCEPTANCE = ("alpha", "decay", "acceptance_length", "measured_k", "survival", "
 DRAFTING = ("draft_cost", "draft_step_s", "draft_round_s", "overlap")
 
 
-def _asked(
+def asked_case(
     model: str | Path | Llm,
     hardware: str | Path | Hardware,
     drafter: str | Drafter,

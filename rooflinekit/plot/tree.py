@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rooflinekit.limits import NEAR
 from rooflinekit.plot.labels import Floats, Label, place
 from rooflinekit.plot.style import FAINT, INK, MUTED, SMALL, axes_or_new, head, powers_of_two
 from rooflinekit.tree import RankAcceptance, Tree, children_of
-from rooflinekit.tree_choice import NEAR, TreeChoice
+from rooflinekit.tree_choice import TreeChoice
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,0 +1,127 @@
+"""Draft trees: names and options in, the best tree out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rooflinekit.app.drafting import asked_case
+from rooflinekit.errors import AcceptanceError
+from rooflinekit.hardware import Hardware
+from rooflinekit.llm import Llm
+from rooflinekit.resolve import load_of, number
+
+if TYPE_CHECKING:
+    from rooflinekit.acceptance import Acceptance
+    from rooflinekit.curve import Case
+    from rooflinekit.drafters import Drafter
+    from rooflinekit.load import Load
+    from rooflinekit.tree import RankAcceptance
+    from rooflinekit.tree_round import GivenTree, TreeAnswer
+
+RANK_DECAY = 0.55
+"""Factor from a candidate to the next best; reproduces EAGLE's 25-node tree for six models at temperature 0."""
+
+
+def best_tree(
+    model: str | Path | Llm,
+    hardware: str | Path | Hardware,
+    drafter: str | Drafter,
+    *,
+    batch: float = 1,
+    context: float = 4096,
+    rank_decay: float = RANK_DECAY,
+    rank_accuracies: str | None = None,
+    trees: Sequence[str] = (),
+    max_nodes: int = 64,
+    max_depth: int = 8,
+    **options: Any,
+) -> TreeAnswer:
+    """Find the draft tree with the highest speedup, and judge named ones beside it.
+
+    Parameters
+    ----------
+    model, hardware, drafter, batch, context
+        As in :func:`recommend`; so are the remaining options. The description of acceptance is that of a chain.
+    rank_decay
+        Acceptance of the next best candidate over that of the better one, given that it was refused (0..1).
+    rank_accuracies
+        Measured accuracies of heads by rank (``medusa-vicuna-7b`` ..., or a CSV) in place of chain and decay.
+    trees
+        Known trees, files, or ``STEPS,TOPK,TOKENS`` as SGLang takes them.
+    max_nodes, max_depth
+        Largest tree to try.
+    """
+    from rooflinekit.engines import flags
+    from rooflinekit.tree_round import TreeAnswer
+    from rooflinekit.tree_round import best_tree as best_on_device
+
+    number(max_nodes, "--max-nodes", 1, 512)
+    number(max_depth, "--max-depth", 1, 32)
+    number(rank_decay, "--rank-decay", 0, 1, whole=False)
+    load = load_of(batch, context)
+    if rank_accuracies is not None:
+        options = {"alpha": 0.0} | {name: value for name, value in options.items() if value is not None}
+    asked = asked_case(model, hardware, drafter, max_k=max_depth, k=None, options=options)
+    case, ready = asked.case, asked.ready
+    rates = _rates(case.acceptance, rank_decay, rank_accuracies, max_depth)
+    choice = best_on_device(case, load, rates, max_nodes=max_nodes, max_depth=max_depth)
+    tree = choice.tree
+    return TreeAnswer(
+        model=ready.target.llm.name,
+        hardware=ready.hardware.name,
+        drafter=case.drafter.name,
+        acceptance=rates.label,
+        calibration=ready.calibration.name if ready.calibration else "datasheet",
+        dtype=ready.target.precision.label,
+        batch=batch,
+        context=context,
+        choice=choice,
+        given=tuple(_given(case, load, name, rates) for name in trees),
+        flags=flags(case.drafter.name, tree.depth, topk=max(tree.branching, 1), nodes=tree.width),
+    )
+
+
+def _rates(acceptance: Acceptance, decay: float, accuracies: str | None, depth: int) -> RankAcceptance:
+    from rooflinekit.readers.head_accuracies import known_head_accuracies, read_head_accuracies
+    from rooflinekit.tree import from_conditional
+
+    if accuracies is not None:
+        known = known_head_accuracies()
+        if accuracies in known:
+            return known[accuracies]
+        found = read_head_accuracies(Path(accuracies))
+        return next(iter(found.values()))
+    levels = min(depth, acceptance.max_k or depth)
+    length = np.array([float(acceptance.expected(float(k))) for k in range(levels + 1)])
+    survival = np.concatenate([[1.0], np.diff(length)])
+    conditional = [float(here / before) if before > 0 else 0.0 for before, here in pairwise(survival)]
+    source = f"{acceptance.label}, rank decay {decay:g} (assumed)"
+    return from_conditional([min(rate, 1.0) for rate in conditional], decay, source=source)
+
+
+def _given(case: Case, load: Load, name: str, rates: RankAcceptance) -> GivenTree:
+    from rooflinekit.readers.trees import find_tree
+    from rooflinekit.tree import eagle2_shape, eagle2_tree
+    from rooflinekit.tree_round import given_tree
+
+    engine = None
+    if re.fullmatch(r"\d+,\d+,\d+", name):
+        engine = eagle2_shape(*(int(part) for part in name.split(",")))
+        tree, depth = eagle2_tree(rates, engine), engine.steps
+        name = f"steps,topk,tokens {name}"
+    else:
+        tree = find_tree(name)
+        depth = tree.depth
+    limit = case.drafter.max_k
+    if limit is not None and depth > limit:
+        raise AcceptanceError(
+            f"tree {name} is {depth} deep, {case.drafter.name} drafts {limit} tokens; choose a tree of at most "
+            f"{limit} levels"
+        )
+    return given_tree(case, load, name, tree, rates, engine)
