@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rooflinekit.acceptance import Constant
+from rooflinekit.curve import COLUMNS as POINT
+from rooflinekit.curve import Case, allowed_k
 from rooflinekit.drafters.base import Drafter
 from rooflinekit.errors import RooflineError
 from rooflinekit.speculation import Round, speculate
@@ -15,6 +17,7 @@ from rooflinekit.target import Target
 from rooflinekit.work import Machine
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
 
 AXES = ("batch", "context", "k", "alpha")
@@ -89,3 +92,38 @@ def speculation_grid(
         "evidence": ", ".join(f"{term} {kind}" for term, kind in machine.evidence.items()),
     }
     return xr.Dataset(data, coords={name: list(values) for name, values in coords.items()}, attrs=attrs)
+
+
+def speculation_table(
+    cases: Sequence[Case], *, batch: Sequence[float], context: Sequence[float], max_k: int = 16
+) -> pd.DataFrame:
+    """Every K of every drafter at every batch and context, one row each.
+
+    Parameters
+    ----------
+    cases
+        One for each drafter.
+    batch, context
+        Sequences; tokens in the cache.
+    max_k
+        Largest K; a drafter's trained block and the measured positions of its acceptance count too.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``drafter, batch, context, k`` and those of a point of the curve (times in s).
+    """
+    import pandas as pd  # noqa: PLC0415 - 0.3 s that predicting need not pay
+
+    b = np.asarray(batch, dtype=float)[:, None, None]
+    s = np.asarray(context, dtype=float)[None, :, None]
+    parts = []
+    for case in cases:
+        k = np.arange(1.0, allowed_k(case.drafter, case.acceptance, max_k) + 1.0)
+        rounds = case.rounds(batch=b, context=s, k=k)
+        shape = (b.size, s.size, k.size)
+        named = {"batch": b, "context": s, "k": k.astype(int)}
+        named |= {name: np.asarray(getattr(rounds, name)) for name in POINT}
+        columns = {name: np.broadcast_to(values, shape).ravel() for name, values in named.items()}
+        parts.append(pd.DataFrame({"drafter": case.drafter.name, **columns}))
+    return pd.concat(parts, ignore_index=True)

@@ -10,7 +10,7 @@ True
 
 from __future__ import annotations
 
-from rooflinekit.app.drafting import compare, outlook, recommend, sweep
+from rooflinekit.app.drafting import compare, outlook, recommend, sweep, table
 from rooflinekit.app.measuring import calibrate, load_measurements, validate_files, validate_suite
 from rooflinekit.app.predicting import predict
 from rooflinekit.app.trees import best_tree
@@ -27,6 +27,7 @@ __all__ = [
     "recommend",
     "setup",
     "sweep",
+    "table",
     "validate_files",
     "validate_suite",
 ]

@@ -13,6 +13,7 @@ from rooflinekit.resolve import Setup, load_of, number, setup
 
 # `rooflinekit predict` is the command run most: what only other calls need is imported by them.
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
 
     from rooflinekit.acceptance import Acceptance
@@ -241,3 +242,27 @@ def sweep(
     return speculation_grid(
         ready.machine, ready.target, built, batch=batch, context=context, k=ks, alpha=alpha
     )
+
+
+def table(
+    model: str | Path | Llm,
+    hardware: str | Path | Hardware,
+    drafters: Sequence[str | Drafter],
+    *,
+    batch: Sequence[float] = (1, 4, 16, 64),
+    context: Sequence[float] = (1024, 4096, 16384),
+    max_k: int = 16,
+    **options: Any,
+) -> pd.DataFrame:
+    """Every drafter, batch, context and K as rows of a DataFrame; options as in :func:`recommend`."""
+    from rooflinekit.sweeps import speculation_table
+
+    names = [drafters] if isinstance(drafters, str) else drafters
+    for value in batch:
+        number(value, "batch", 1, 1e6)
+    for value in context:
+        number(value, "context", 0, 1e8)
+    cases = [
+        asked_case(model, hardware, name, max_k=max_k, k=None, options=dict(options)).case for name in names
+    ]
+    return speculation_table(cases, batch=batch, context=context, max_k=max_k)
