@@ -96,7 +96,7 @@ def main():
     cases = [
         Case(device, target, BUILDERS[name](target.llm, target.precision), Constant(0.8)) for name in names
     ]
-    table = dict(batch=np.arange(1.0, 65.0), context=np.linspace(256, 65536, 30), max_k=16)
+    table = {"batch": np.arange(1.0, 65.0), "context": np.linspace(256, 65536, 30), "max_k": 16}
     rows = len(speculation_table(cases, **table))
     tabled = best_of(lambda: speculation_table(cases, **table), 7)
     ratio, medians = startup()
