@@ -22,7 +22,7 @@ _WHERE = {
     "table": "app",
     "setup": "resolve",
     "make_drafter": "drafting_options",
-    "make_acceptance": "drafting_options",
+    "make_acceptance": "acceptance_options",
     "find_llm": "readers.models",
     "find_hardware": "profiles.library",
     "eta": "speculation",
@@ -38,6 +38,7 @@ __all__ = ["__version__", *sorted(_WHERE)]  # noqa: PLE0604 - the names come fro
 if TYPE_CHECKING:
     from rooflinekit.acceptance import expected_tokens as expected_tokens
     from rooflinekit.acceptance import solve_alpha as solve_alpha
+    from rooflinekit.acceptance_options import make_acceptance as make_acceptance
     from rooflinekit.app import best_tree as best_tree
     from rooflinekit.app import compare as compare
     from rooflinekit.app import outlook as outlook
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from rooflinekit.app import recommend as recommend
     from rooflinekit.app import sweep as sweep
     from rooflinekit.app import table as table
-    from rooflinekit.drafting_options import make_acceptance as make_acceptance
     from rooflinekit.drafting_options import make_drafter as make_drafter
     from rooflinekit.errors import RooflineError as RooflineError
     from rooflinekit.profiles.library import find_hardware as find_hardware

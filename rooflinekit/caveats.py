@@ -43,7 +43,7 @@ def caveats(case: Case, load: Load, chosen: CurvePoint, best: CurvePoint, top: i
         notes.append(f"the context is longer than the {longest} tokens the model was trained for")
     if case.acceptance.max_k is None and chosen.k > 8:
         notes.append("a constant acceptance rate flatters long drafts: measured rates fall along the block")
-    return tuple(notes)
+    return (*notes, *case.acceptance.warnings)
 
 
 def _limit(case: Case, top: int) -> str:

@@ -1,32 +1,25 @@
-"""From the words of the command line to drafters and acceptance."""
+"""From the words of the command line to drafters."""
 
 from __future__ import annotations
 
-import json
-import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from rooflinekit.acceptance import Acceptance, Constant, Survival, from_histogram, from_length
 from rooflinekit.drafters import BUILDERS, CARRIED, SHAPE_BUILDERS, WEIGHTLESS, Drafter
 from rooflinekit.drafters.layer_skip import from_word
 from rooflinekit.drafters.small_lm import SmallLm
-from rooflinekit.errors import AcceptanceError, ModelError, ProfileError, nearest
+from rooflinekit.errors import ModelError, ProfileError, nearest
 from rooflinekit.hardware import Hardware, require_peak
 from rooflinekit.llm import Llm
 from rooflinekit.memory import resident_weight_bytes
 from rooflinekit.precision import WEIGHT_ONLY, Precision, find_format, on_device, precision, with_kv
 from rooflinekit.readers.models import find_llm
-from rooflinekit.resolve import number
 from rooflinekit.target import Target
 
 PADDING = 512
 """Vocabularies of one family differ by up to this many tokens where checkpoints pad them."""
-LARGEST = 1e15
-"""Counts from here on are no counts of rounds (floats no longer tell neighbours apart)."""
 
 SHARE_HEAD = ("eagle", "mtp", "dflash", "dspark", "domino")
 """Kinds that run the target's LM head; others have one of their own. The embedding is the target's in all."""
@@ -199,95 +192,3 @@ def _drafter_from_file(path: Path, target: Target, dtype: str) -> Drafter:
     _check_depth(shape.get("target_depth") or target.llm.layers, target, str(path))
     numbers = _sharing(_numbers(target, dtype), target, kind, shape)
     return SHAPE_BUILDERS[kind](shape, target.llm, numbers, f"from {path.name}")
-
-
-def make_acceptance(
-    alpha: float | None = None,
-    acceptance_length: float | None = None,
-    measured_k: int | None = None,
-    survival: str | Sequence[float] | None = None,
-    file: str | Path | None = None,
-) -> Acceptance:
-    """Build acceptance from exactly one of its descriptions.
-
-    Raises
-    ------
-    AcceptanceError
-        None or several were given, or the numbers are impossible.
-    """
-    _check_given(alpha, acceptance_length, measured_k, survival, file)
-    if alpha is not None:
-        if not math.isfinite(alpha):
-            raise AcceptanceError(f"acceptance rate {alpha} is not in 0..1; give a probability such as 0.8")
-        return Constant(float(alpha))
-    if acceptance_length is not None and measured_k is not None:
-        return from_length(acceptance_length, int(number(measured_k, "--measured-k", 1, 1000)))
-    if survival is not None:
-        return Survival(_survival_values(survival))
-    return read_acceptance(Path(str(file)))
-
-
-def _check_given(
-    alpha: float | None,
-    acceptance_length: float | None,
-    measured_k: int | None,
-    survival: str | Sequence[float] | None,
-    file: str | Path | None,
-) -> None:
-    """Refuse none, several, or half a description."""
-    names = ("--alpha", "--acceptance-length", "--survival", "--acceptance")
-    values = (alpha, acceptance_length, survival, file)
-    given = [name for name, value in zip(names, values, strict=True) if value is not None]
-    if len(given) != 1:
-        said = "none was given" if not given else " and ".join(given) + " were given"
-        raise AcceptanceError(
-            "acceptance needs exactly one of --alpha, --acceptance-length with --measured-k, --survival, --acceptance; "
-            f"{said}"
-        )
-    if measured_k is not None and acceptance_length is None:
-        raise AcceptanceError(
-            f"--measured-k {measured_k} belongs to --acceptance-length; leave it out or add the length"
-        )
-    if acceptance_length is not None and measured_k is None:
-        raise AcceptanceError(
-            f"acceptance length {acceptance_length:g} says nothing without the K it was measured with; "
-            "add --measured-k"
-        )
-
-
-def _survival_values(survival: str | Sequence[float]) -> tuple[float, ...]:
-    if not isinstance(survival, str):
-        survival = list(survival)
-    try:
-        return tuple(float(part) for part in (survival.split(",") if isinstance(survival, str) else survival))
-    except (TypeError, ValueError) as error:
-        raise AcceptanceError(
-            f"survival {survival!r} is not a list of numbers; write --survival 0.8,0.6,0.45"
-        ) from error
-
-
-def read_acceptance(path: Path) -> Acceptance:
-    """Read a JSON file with ``histogram`` (rounds by number of accepted drafts) or ``survival`` and ``rounds``."""
-    hint = (
-        'write {"histogram": [rounds with 0, 1, 2 ... accepted drafts]} or {"survival": [...], "rounds": N}'
-    )
-    try:
-        data: Any = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise AcceptanceError(
-            f"{path} cannot be read ({error.strerror}); give a JSON file: {hint}"
-        ) from error
-    except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, a number or a nest without end
-        raise AcceptanceError(f"{path} is not JSON; {hint}") from error
-    if not isinstance(data, dict) or ("histogram" in data) == ("survival" in data):
-        raise AcceptanceError(f"{path} needs either 'histogram' or 'survival'; {hint}")
-    values: Any = data.get("histogram", data.get("survival"))
-    rounds = data.get("rounds")
-    plain = isinstance(values, list) and all(
-        isinstance(v, int | float) and not isinstance(v, bool) and abs(v) < LARGEST for v in values
-    )
-    if not plain or not (rounds is None or (type(rounds) is int and 0 < rounds < LARGEST)):
-        raise AcceptanceError(
-            f"{path}: values must be a list of finite numbers and rounds a positive count; {hint}"
-        )
-    return from_histogram(values) if "histogram" in data else Survival(tuple(map(float, values)), rounds)

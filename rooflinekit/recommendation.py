@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rooflinekit.acceptance import Acceptance, Survival
+from rooflinekit.acceptance import Acceptance
 from rooflinekit.calibration import Calibration
 from rooflinekit.capacity import drafting_bytes, memory_bytes, remedy
 from rooflinekit.caveats import caveats
@@ -103,12 +103,11 @@ def interval(
     Inputs are drawn together and pushed through; nothing is propagated per operation. The median
     absolute error of a normal deviate is 0.6745 standard deviations.
     """
-    counted = isinstance(acceptance, Survival) and acceptance.counted is not None
-    if not counted and ratio_error is None:
+    lengths = acceptance.expected_draws(float(point.k), DRAWS, seed)
+    if lengths is None and ratio_error is None:
         return None, None
-    lengths = np.full(DRAWS, point.acceptance_length)
-    if isinstance(acceptance, Survival) and counted:
-        lengths = np.array([float(draw.expected(point.k)) for draw in acceptance.draws(DRAWS, seed)])
+    if lengths is None:
+        lengths = np.full(DRAWS, point.acceptance_length)
     spread = (ratio_error or 0.0) / 0.6745
     noise = np.random.default_rng(seed + 1).normal(0.0, 1.0, DRAWS) * spread
     drawn = lengths / (point.round_cost * np.exp(noise))
@@ -125,7 +124,7 @@ def _check_k(k: int, drafter: Drafter, acceptance: Acceptance) -> None:
         )
     if acceptance.max_k is not None and k > acceptance.max_k:
         raise AcceptanceError(
-            f"K = {k} is past the {acceptance.max_k} measured positions of the survival vector; lower --k"
+            f"K = {k} is past the {acceptance.max_k} positions that acceptance was measured at; lower --k"
         )
 
 

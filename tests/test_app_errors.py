@@ -121,7 +121,7 @@ def test_an_impossible_overlap_is_refused(capsys, value):
         (("--survival", "0.8,,0.4"), ["survival"]),
         (("--survival", "1.2"), ["1.2"]),
         (("--survival", "nan"), ["nan"]),
-        (("--survival", "0.8,0.6", "--k", "3"), ["2 measured positions"]),
+        (("--survival", "0.8,0.6", "--k", "3"), ["2 positions"]),
         (("--acceptance", "missing.json"), ["missing.json"]),
     ],
 )

@@ -13,6 +13,7 @@ import pytest
 
 import rooflinekit
 from rooflinekit import acceptance, recommendation, speculation, work
+from rooflinekit.acceptance import fits, profiles, table
 from rooflinekit.drafters.base import Drafter
 from rooflinekit.transformer import Load
 
@@ -98,11 +99,15 @@ def public_names() -> dict[str, str]:
         value = getattr(rooflinekit, name)
         if inspect.isfunction(value):
             found.update((parameter, f"{name}()") for parameter in parameters(value))
-    for module in (speculation, acceptance):
+    for module in (speculation, fits, profiles, table):
         for name, value in vars(module).items():
             if inspect.isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_"):
                 found.update((parameter, f"{name}()") for parameter in parameters(value))
-    shown = {*classes(speculation), *classes(acceptance), *result_classes(), Load, Drafter}
+    exported = [getattr(acceptance, name) for name in acceptance.__all__]
+    for value in filter(inspect.isfunction, exported):
+        found.update((parameter, f"{value.__name__}()") for parameter in parameters(value))
+    shown = {*filter(inspect.isclass, exported), *classes(speculation), *result_classes(), Load, Drafter}
+    shown |= {*classes(fits), *classes(profiles), *classes(table)}
     shown |= {work.Work, work.Pass, work.Staircase, work.Ceiling, work.Machine}
     for cls in shown:
         found.update((member, cls.__name__) for member in members(cls))

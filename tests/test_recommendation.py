@@ -158,7 +158,7 @@ def test_a_survival_vector_is_never_exceeded():
     found = ask(Survival((0.9, 0.85, 0.8)), max_k=16)
     assert [point.k for point in found.curve] == [1, 2, 3]
     assert any("(3): acceptance was measured no further" in note for note in found.notes)
-    with pytest.raises(AcceptanceError, match="3 measured positions"):
+    with pytest.raises(AcceptanceError, match="3 positions"):
         ask(Survival((0.9, 0.85, 0.8)), k=4)
 
 

@@ -176,7 +176,7 @@ def asked_case(
 
 
 def _acceptance(acceptance: str | Path | Acceptance | None = None, **described: Any) -> Acceptance:
-    from rooflinekit.drafting_options import make_acceptance
+    from rooflinekit.acceptance_options import make_acceptance
 
     if acceptance is None or isinstance(acceptance, str | Path):
         return make_acceptance(**described, file=acceptance)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,11 +97,9 @@ def _rates(acceptance: Acceptance, decay: float, accuracies: str | None, depth: 
         found = read_head_accuracies(Path(accuracies))
         return next(iter(found.values()))
     levels = min(depth, acceptance.max_k or depth)
-    length = np.array([float(acceptance.expected(float(k))) for k in range(levels + 1)])
-    survival = np.concatenate([[1.0], np.diff(length)])
-    conditional = [float(here / before) if before > 0 else 0.0 for before, here in pairwise(survival)]
+    conditional = np.asarray(acceptance.conditional_at(np.arange(1.0, levels + 1.0)))
     source = f"{acceptance.label}, rank decay {decay:g} (assumed)"
-    return from_conditional([min(rate, 1.0) for rate in conditional], decay, source=source)
+    return from_conditional([min(float(rate), 1.0) for rate in conditional], decay, source=source)
 
 
 def _given(case: Case, load: Load, name: str, rates: RankAcceptance) -> GivenTree:

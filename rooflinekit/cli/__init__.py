@@ -25,10 +25,11 @@ COMMANDS = {
     "bench": "Measure this machine: bandwidth, compute, linear layers, attention, whole steps.",
     "calibrate": "Fit ceilings to measurements.",
     "validate": "Compare predictions with measurements that were not fitted.",
-    "plot": "Draw a roofline, a verify curve or a speedup curve.",
+    "plot": "Draw a roofline, a verify curve, a speedup curve, acceptance by position.",
     "hardware": "List, show and check hardware profiles.",
     "models": "List, show and check models.",
     "drafters": "List, show and check drafters.",
+    "acceptance": "List, show and fit acceptance: published profiles and your own counts.",
     "demo": "Measure, calibrate, validate and answer, on this machine.",
 }
 

@@ -107,13 +107,22 @@ ACCEPTANCE = options(
     ),
     click.option("--measured-k", type=int, help="K that the acceptance length was measured with."),
     click.option("--survival", help="P(first i drafts all accepted), for example 0.8,0.6,0.45."),
-    click.option("--acceptance", type=str, help="JSON file with a histogram, or a survival and its rounds."),
+    click.option(
+        "--decay",
+        metavar="FIRST,LIMIT",
+        help="Rate of the first draft and rate that far drafts settle at, for example 0.8,0.65.",
+    ),
+    click.option(
+        "--acceptance",
+        metavar="FILE|NAME",
+        help="JSON or YAML file (histogram, survival, lengths by K, mixture ...), or a name of `acceptance list`.",
+    ),
 )
 
 WIDTH = 132
 """Columns a table may take: on a narrow terminal lines wrap, which loses nothing; cut names would."""
 
-ACCEPTANCE_NAMES = ("alpha", "acceptance_length", "measured_k", "survival", "acceptance")
+ACCEPTANCE_NAMES = ("alpha", "acceptance_length", "measured_k", "survival", "acceptance", "decay")
 
 
 def console() -> Console:

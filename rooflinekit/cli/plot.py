@@ -22,7 +22,7 @@ MAX_K = click.option("--max-k", type=int, default=16, show_default=True, help="L
 
 @click.group("plot")
 def command() -> None:
-    """Draw a picture into a file: roofline, verify cost, speedup by K, trade-off, speedup by batch."""
+    """Draw a picture into a file: roofline, verify cost, speedup by K or batch, trade-off, acceptance."""
 
 
 def _save(ax: Any, out: Path) -> None:
@@ -186,8 +186,9 @@ def batch(
 
     The batch at which a K stops paying is marked.
     """
+    from rooflinekit.acceptance_options import make_acceptance
     from rooflinekit.capacity import largest_batch
-    from rooflinekit.drafting_options import make_acceptance, make_drafter
+    from rooflinekit.drafting_options import make_drafter
     from rooflinekit.plot.batch import batch_curve, batches_up_to, speedups_by_batch
     from rooflinekit.resolve import load_of, number, setup
 
@@ -213,6 +214,26 @@ def batch(
     subtitle = f"{accepted.label}, {ready.target.precision.label}, context {context:g}; {calibration}"
     room = largest_batch(ready.target, ready.hardware, built, context)
     _save(batch_curve(curves, fits_up_to=room, title=title, subtitle=subtitle), out)
+
+
+@command.command("acceptance")
+@ACCEPTANCE
+@click.option("--max-k", type=int, help="Last position to draw; by default all measured, or 8.")
+@OUT
+def acceptance(max_k: int | None, out: Path, **options: Any) -> None:
+    """Survival by position.
+
+    Points with intervals where rounds were counted, beside a constant and a decaying rate fitted to them.
+    """
+    from rooflinekit.acceptance_options import make_acceptance
+    from rooflinekit.plot.acceptance import survival_curve
+    from rooflinekit.resolve import number
+
+    writable(out, ENDINGS)
+    accepted = make_acceptance(*(options.pop(name) for name in ACCEPTANCE_NAMES))
+    if max_k is not None:
+        number(max_k, "--max-k", 1, min(accepted.max_k or 64, 64))
+    _save(survival_curve(accepted, max_k=max_k), out)
 
 
 def _whole_numbers(text: str) -> tuple[int, ...]:

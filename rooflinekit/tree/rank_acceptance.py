@@ -156,7 +156,7 @@ class RankAcceptance:
 
 
 def from_conditional(
-    conditional: Sequence[float], decay: float, ranks: int = 10, *, source: str = ""
+    conditional: Sequence[float], rank_decay: float, ranks: int = 10, *, source: str = ""
 ) -> RankAcceptance:
     """Rates from what a chain measures and one more number for the other candidates.
 
@@ -171,7 +171,7 @@ def from_conditional(
     ----------
     conditional
         alpha_i by level (0..1); the last holds for all deeper ones. One value: a constant alpha.
-    decay
+    rank_decay
         Factor from one rank to the next (0..1), an assumption or a fit to one measured tree.
     ranks
         Candidates per node that are described.
@@ -183,9 +183,9 @@ def from_conditional(
     >>> [round(rate, 6) for rate in from_conditional([0.8], 0.5, 3).rates[0]]
     [0.8, 0.08, 0.024]
     """
-    if not 0.0 <= decay <= 1.0:
+    if not 0.0 <= rank_decay <= 1.0:
         raise AcceptanceError(
-            f"rank decay {decay:g} is not in 0..1; give the factor from one candidate to the next"
+            f"rank decay {rank_decay:g} is not in 0..1; give the factor from one candidate to the next"
         )
     if ranks < 1:
         raise AcceptanceError(f"{ranks} ranks describe no candidate; give 1 or more")
@@ -197,18 +197,19 @@ def from_conditional(
     for alpha in conditional:
         row, left = [], 1.0
         for rank in range(ranks):
-            row.append(left * alpha * decay**rank)
-            left *= 1.0 - alpha * decay**rank
+            row.append(left * alpha * rank_decay**rank)
+            left *= 1.0 - alpha * rank_decay**rank
         rows.append(tuple(row))
     said = (
-        source or f"alpha {', '.join(f'{one:g}' for one in conditional[:5])}, rank decay {decay:g} (assumed)"
+        source
+        or f"alpha {', '.join(f'{one:g}' for one in conditional[:5])}, rank decay {rank_decay:g} (assumed)"
     )
     return RankAcceptance(tuple(rows), source=said)
 
 
-def from_alpha(alpha: float, decay: float, ranks: int = 10) -> RankAcceptance:
+def from_alpha(alpha: float, rank_decay: float, ranks: int = 10) -> RankAcceptance:
     """Rates from a constant alpha and a rank decay: :func:`from_conditional` with one level."""
-    return from_conditional([alpha], decay, ranks)
+    return from_conditional([alpha], rank_decay, ranks)
 
 
 def from_top_accuracies(accuracies: Sequence[Sequence[float]], *, source: str = "") -> RankAcceptance:

@@ -1,0 +1,146 @@
+"""From the words of the command line, and from files, to acceptance."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rooflinekit.acceptance import Acceptance, Constant, Decaying, Survival, from_length
+from rooflinekit.acceptance.described import HINT, from_fields
+from rooflinekit.acceptance.profiles import find_profile
+from rooflinekit.errors import AcceptanceError
+from rooflinekit.resolve import number
+
+ENDINGS = (".json", ".yaml", ".yml")
+"""Endings by which a missing file is told from an unknown profile."""
+OPTIONS = ("--alpha", "--acceptance-length", "--survival", "--acceptance", "--decay")
+"""Each describes acceptance in full (the second with ``--measured-k``)."""
+
+
+def make_acceptance(
+    alpha: float | None = None,
+    acceptance_length: float | None = None,
+    measured_k: int | None = None,
+    survival: str | Sequence[float] | None = None,
+    file: str | Path | None = None,
+    decay: str | Sequence[float] | None = None,
+) -> Acceptance:
+    """Build acceptance from exactly one of its descriptions.
+
+    Parameters
+    ----------
+    alpha
+        Constant acceptance rate (0..1).
+    acceptance_length, measured_k
+        Tokens per round, bonus included, and the K it was measured with.
+    survival
+        S_1, S_2, ..., as numbers or as text with commas.
+    file
+        File (JSON or YAML) or name of a shipped profile.
+    decay
+        Rate of the first draft and rate that far drafts tend to.
+
+    Raises
+    ------
+    AcceptanceError
+        None or several were given, or the numbers are impossible.
+    """
+    _check_given((alpha, acceptance_length, survival, file, decay), acceptance_length, measured_k)
+    if alpha is not None:
+        if not math.isfinite(alpha):
+            raise AcceptanceError(f"acceptance rate {alpha} is not in 0..1; give a probability such as 0.8")
+        return Constant(float(alpha))
+    if acceptance_length is not None and measured_k is not None:
+        return from_length(acceptance_length, int(number(measured_k, "--measured-k", 1, 1000)))
+    if survival is not None:
+        return Survival(_values(survival, "survival", "--survival 0.8,0.6,0.45"))
+    if decay is not None:
+        rates = _values(decay, "decay", "--decay 0.8,0.65")
+        if len(rates) != 2:
+            raise AcceptanceError(
+                f"decay {decay!r:.40} has {len(rates)} numbers; give two, the rate of the first draft and the rate of "
+                "far ones: --decay 0.8,0.65"
+            )
+        return Decaying(rates[0], rates[1])
+    return find_acceptance(str(file))
+
+
+def _check_given(values: tuple[object, ...], acceptance_length: float | None, measured_k: int | None) -> None:
+    """Refuse none, several, or half a description."""
+    given = [name for name, value in zip(OPTIONS, values, strict=True) if value is not None]
+    if len(given) != 1:
+        said = "none was given" if not given else " and ".join(given) + " were given"
+        raise AcceptanceError(
+            "acceptance needs exactly one of --alpha, --acceptance-length with --measured-k, --survival, --decay, "
+            f"--acceptance; {said}"
+        )
+    if measured_k is not None and acceptance_length is None:
+        raise AcceptanceError(
+            f"--measured-k {measured_k} belongs to --acceptance-length; leave it out or add the length"
+        )
+    if acceptance_length is not None and measured_k is None:
+        raise AcceptanceError(
+            f"acceptance length {acceptance_length:g} says nothing without the K it was measured with; "
+            "add --measured-k"
+        )
+
+
+def _values(given: str | Sequence[float], name: str, example: str) -> tuple[float, ...]:
+    if not isinstance(given, str):
+        given = list(given)
+    try:
+        return tuple(float(part) for part in (given.split(",") if isinstance(given, str) else given))
+    except (TypeError, ValueError) as error:
+        raise AcceptanceError(f"{name} {given!r} is not a list of numbers; write {example}") from error
+
+
+def find_acceptance(name_or_path: str) -> Acceptance:
+    """Read a file, or find a shipped profile by name.
+
+    Raises
+    ------
+    AcceptanceError
+        A file with faults, or an unknown name (the nearest are listed).
+    """
+    text = str(name_or_path)
+    is_file = os.path.exists(text) or text.lower().endswith(ENDINGS) or os.sep in text  # noqa: PTH110 - False for names too long
+    return read_acceptance(Path(text)) if is_file else find_profile(text)
+
+
+def read_acceptance(path: Path) -> Acceptance:
+    """Read a JSON or YAML file with one description of acceptance.
+
+    Fields: ``histogram`` (rounds by number of accepted drafts), ``survival`` or ``conditional`` (by position, with
+    ``rounds`` where they were counted), ``lengths`` (acceptance length by K), ``decay`` (first rate, limit),
+    ``acceptance_length`` or ``rate`` with ``measured_k``, ``accepted`` and ``proposed`` drafts with
+    ``measured_k``, ``alpha``, ``profile`` (a shipped name), ``mixture`` (a list of these with ``weight``, the
+    share of the rounds). Beside them ``source``, ``dataset``, ``trained_k``; and ``acceptance_length`` and
+    ``rate`` beside a survival are held against it.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        data = _parsed(text, yaml=path.suffix.lower() in ENDINGS[1:])
+    except OSError as error:
+        raise AcceptanceError(
+            f"{path} cannot be read ({error.strerror}); give a JSON file: {HINT}"
+        ) from error
+    except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, a number or a nest without end
+        raise AcceptanceError(f"{path} is neither JSON nor YAML that can be read; {HINT}") from error
+    if not isinstance(data, dict):
+        raise AcceptanceError(f"{path} needs named fields; {HINT}")
+    return from_fields(data, str(path), find_profile)
+
+
+def _parsed(text: str, *, yaml: bool) -> Any:
+    if not yaml:
+        return json.loads(text)
+    import yaml as library  # noqa: PLC0415 - most files are JSON
+
+    try:
+        return library.safe_load(text)
+    except library.YAMLError as error:
+        raise ValueError(str(error)) from error
