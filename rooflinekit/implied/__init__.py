@@ -1,0 +1,72 @@
+"""What measured numbers of speculation imply: round cost, break-even, verify and draft cost, and what is wrong."""
+
+from rooflinekit.implied.device import (
+    BandwidthUse,
+    bandwidth_use,
+    bits_per_weight,
+    launch_draft_cost,
+    launches,
+)
+from rooflinekit.implied.diagnosis import Diagnosis, Fact, Sweep, diagnose, sweep_of
+from rooflinekit.implied.findings import (
+    DepthEffect,
+    Finding,
+    depth_effect,
+    disagreement,
+    findings,
+    launch_bound_draft,
+    sequential_cost,
+    verdict,
+    verify_attention,
+)
+from rooflinekit.implied.measured import Implied, Measured, budget_s, imply, needed_alpha, needed_length
+from rooflinekit.implied.rounds import (
+    RoundLine,
+    acceptance_length_of_counts,
+    best_k,
+    fit_rounds,
+    last_paying_k,
+    rounds_over,
+    shared_ratio,
+    verify_at,
+    verify_growth,
+    verify_line,
+)
+
+__all__ = [
+    "BandwidthUse",
+    "DepthEffect",
+    "Diagnosis",
+    "Fact",
+    "Finding",
+    "Implied",
+    "Measured",
+    "RoundLine",
+    "Sweep",
+    "acceptance_length_of_counts",
+    "bandwidth_use",
+    "best_k",
+    "bits_per_weight",
+    "budget_s",
+    "depth_effect",
+    "diagnose",
+    "disagreement",
+    "findings",
+    "fit_rounds",
+    "imply",
+    "last_paying_k",
+    "launch_bound_draft",
+    "launch_draft_cost",
+    "launches",
+    "needed_alpha",
+    "needed_length",
+    "rounds_over",
+    "sequential_cost",
+    "shared_ratio",
+    "sweep_of",
+    "verdict",
+    "verify_at",
+    "verify_attention",
+    "verify_growth",
+    "verify_line",
+]
