@@ -66,7 +66,7 @@ def test_a_made_up_round_is_taken_apart_again(plain, alpha, k, c, growth, rest):
     assert found.round_s == pytest.approx(whole)
     assert found.alpha == pytest.approx(alpha, abs=1e-6)
     assert found.draft_cost == pytest.approx(c)
-    assert found.growth == pytest.approx(growth, abs=1e-9)
+    assert found.row_growth == pytest.approx(growth, abs=1e-9)
     assert found.rest_s == pytest.approx(rest * plain, abs=1e-9 + 1e-9 * whole)
     assert found.speedup == pytest.approx(length / found.round_cost)
     assert found.largest_speedup >= found.speedup

@@ -10,6 +10,7 @@ True
 
 from __future__ import annotations
 
+from rooflinekit.app.comparing import levers
 from rooflinekit.app.drafting import compare, outlook, recommend, sweep, table
 from rooflinekit.app.measuring import calibrate, load_measurements, validate_files, validate_suite
 from rooflinekit.app.predicting import predict
@@ -20,6 +21,7 @@ __all__ = [
     "best_tree",
     "calibrate",
     "compare",
+    "levers",
     "load_device",
     "load_measurements",
     "outlook",

@@ -172,10 +172,13 @@ def asked_case(
     if k is not None:
         number(k, "--k", 1, 1024)
     built = make_drafter(drafter, ready.target, dtype, ready.hardware)
-    return _Asked(Case(ready.machine, ready.target, built, _acceptance(**accepted), _drafting(**run)), ready)
+    return _Asked(
+        Case(ready.machine, ready.target, built, acceptance_of(**accepted), _drafting(**run)), ready
+    )
 
 
-def _acceptance(acceptance: str | Path | Acceptance | None = None, **described: Any) -> Acceptance:
+def acceptance_of(acceptance: str | Path | Acceptance | None = None, **described: Any) -> Acceptance:
+    """Acceptance from the options that describe it."""
     from rooflinekit.acceptance_options import make_acceptance
 
     if acceptance is None or isinstance(acceptance, str | Path):

@@ -23,6 +23,7 @@ COMMANDS = {
     "tree": "The best draft tree, its size and depth, beside the best chain.",
     "orders": "Orders of magnitude that are told about drafting, beside the computed ones.",
     "diagnose": "What measured numbers of speculation imply, and what eats the gain.",
+    "levers": "Quantisation, a smaller model and speculation in one table.",
     "bench": "Measure this machine: bandwidth, compute, linear layers, attention, whole steps.",
     "calibrate": "Fit ceilings to measurements.",
     "validate": "Compare predictions with measurements that were not fitted.",

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from rooflinekit.acceptance import Survival, expected_tokens
+from rooflinekit.acceptance_options import make_acceptance
 from rooflinekit.cli.laid_beside import (
     beside,
     check_beside,
@@ -16,7 +17,6 @@ from rooflinekit.cli.laid_beside import (
     predicted_by,
     ready_for,
 )
-from rooflinekit.drafting_options import make_acceptance
 from rooflinekit.errors import AcceptanceError, RooflineError
 from rooflinekit.implied import (
     Diagnosis,

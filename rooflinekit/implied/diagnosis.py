@@ -116,7 +116,7 @@ def curve_over_k(implied: Implied, survival: Survival | None = None) -> tuple[Ro
         m.rows != m.k + 1
         or math.isnan(m.plain_s)
         or (implied.alpha is None and survival is None)
-        or implied.growth is None
+        or implied.row_growth is None
     ):
         return None
     low, top = 1, m.k
@@ -127,7 +127,9 @@ def curve_over_k(implied: Implied, survival: Survival | None = None) -> tuple[Ro
     if top < max(low, 2):
         return None
     ks = np.arange(float(low), top + 1.0)
-    verify = verify_at(m.verify_s, ks + 1.0) if tabled else m.plain_s * verify_line(implied.growth, ks + 1.0)
+    verify = (
+        verify_at(m.verify_s, ks + 1.0) if tabled else m.plain_s * verify_line(implied.row_growth, ks + 1.0)
+    )
     step = 0.0 if implied.draft_cost is None else implied.draft_cost * m.plain_s
     rest = max(implied.rest_s or 0.0, 0.0)
     lengths = expected_tokens(implied.alpha or 0.0, ks) if survival is None else survival.expected(ks)

@@ -130,7 +130,7 @@ def part_facts(one: Implied) -> list[Fact]:
         *_fact("draft_cost", one.draft_cost),
         *_fact("verify_s", one.verify_s, timed, f"verify of {rows} rows"),
         *_fact("verify_ratio", one.verify_ratio, label=f"R({rows})"),
-        *_fact("verify_growth", one.growth),
+        *_fact("verify_growth", one.row_growth),
         *_fact("last_tokens_per_s", one.last_tokens_per_s, label=f"position {one.measured.k} adds"),
         *_fact("outside_verify_s", one.outside_verify_s),
         *_fact("rest_s", one.rest_s),

@@ -139,10 +139,10 @@ def _verify(implied: Implied, predicted: Round | None) -> list[Finding]:
     """Judge the timed verify: no kernel for several rows, or simply too long."""
     m = implied.measured
     found: list[Finding] = []
-    if not implied.verify_measured or implied.verify_ratio is None or implied.growth is None:
+    if not implied.verify_measured or implied.verify_ratio is None or implied.row_growth is None:
         return found
     explained = predicted is not None and implied.verify_ratio <= 1.15 * float(predicted.verify_ratio)
-    if implied.growth >= LIKE_WIDTH and not explained:
+    if implied.row_growth >= LIKE_WIDTH and not explained:
         why = "the model's own traffic explains " + (
             f"{float(predicted.verify_ratio):.2f}"
             if predicted is not None

@@ -85,7 +85,7 @@ class Implied:
         Time of a plain step over the time per token, from its parts.
     alpha
         Constant acceptance rate that gives the acceptance length.
-    verify_s, verify_ratio, growth
+    verify_s, verify_ratio, row_growth
         The verify at the width of a round (s); R(W); its growth per further row if that is a straight line.
     verify_measured
         Whether the verify was timed; else it is what drafting leaves of the round, the engine's time included.
@@ -116,7 +116,7 @@ class Implied:
     alpha: float | None
     verify_s: float | None
     verify_ratio: float | None
-    growth: float | None
+    row_growth: float | None
     verify_measured: bool
     draft_cost: float | None
     outside_verify_s: float | None
@@ -224,7 +224,7 @@ def _implied(
         alpha=alpha,
         verify_s=verify,
         verify_ratio=ratio,
-        growth=growth,
+        row_growth=growth,
         verify_measured=timed,
         draft_cost=c,
         outside_verify_s=outside,
