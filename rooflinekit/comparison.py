@@ -15,7 +15,11 @@ from rooflinekit.work import Pass, Real
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """One drafter beside others (times in s, bytes per round and c at its best K)."""
+    """One drafter beside others (times in s, bytes per round and c at its best K).
+
+    ``draft_s`` is all drafting of a round for K = 1, 2, ..., host time included where the machine has any
+    (``hosted``); ``slope_s`` what one more K adds on average.
+    """
 
     model: str
     hardware: str
@@ -37,6 +41,7 @@ class Comparison:
     verify_ratio: float
     draft_cost: float
     pays: bool
+    hosted: bool
 
 
 def plan_bytes(plan: tuple[Pass, ...]) -> Real:
@@ -79,7 +84,7 @@ def _compared(case: Case, hardware: Hardware, load: Load, max_k: int, calibratio
     curve = curve_of(rounds_by_k(case, load, top))
     best = max(curve, key=lambda point: point.speedup)
     plan = plan_at(case, load, best)
-    draft = tuple(point.draft_s for point in curve)
+    draft = tuple(point.draft_s + point.draft_host_s for point in curve)
     context = float(load.context) + top + 1
     extra = drafting_bytes(drafter, target, load, top)
     missing = remedy(target, hardware, float(load.batch), context, extra)
@@ -104,6 +109,7 @@ def _compared(case: Case, hardware: Hardware, load: Load, max_k: int, calibratio
         verify_ratio=best.verify_s / best.decode_s,
         draft_cost=(best.draft_s + best.draft_host_s) / (best.k * best.decode_s),
         pays=best.speedup > 1.0,
+        hosted=bool(case.machine.pass_host_s),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from rooflinekit.drafters import BUILDERS, CARRIED, SHAPE_BUILDERS, WEIGHTLESS, Drafter
+from rooflinekit.drafters import BUILDERS, CARRIED, SHAPE_BUILDERS, WEIGHTLESS, Drafter, dspark
 from rooflinekit.drafters.layer_skip import from_word
 from rooflinekit.drafters.small_lm import SmallLm
 from rooflinekit.errors import ModelError, ProfileError, nearest
@@ -24,7 +24,10 @@ PADDING = 512
 SHARE_HEAD = ("eagle", "mtp", "dflash", "dspark", "domino")
 """Kinds that run the target's LM head; others have one of their own. The embedding is the target's in all."""
 
-DRAFTER_NAMES = ("small-lm:MODEL", *BUILDERS, *CARRIED, "layer-skip:LAYERS", "ngram", "suffix")
+HEAVY = "dspark:heavy"
+"""DSpark whose light head is a second backbone: what it must not become."""
+
+DRAFTER_NAMES = ("small-lm:MODEL", *BUILDERS, HEAVY, *CARRIED, "layer-skip:LAYERS", "ngram", "suffix")
 
 
 def make_drafter(
@@ -66,11 +69,14 @@ def _built(spec: str, target: Target, dtype: str) -> Drafter:
         return CARRIED[spec](target.llm, _sharing(_numbers(target, dtype, carried=True), target, spec))
     if spec in BUILDERS:
         return BUILDERS[spec](target.llm, _sharing(_numbers(target, dtype), target, spec))
+    if spec == HEAVY:
+        return dspark.heavy_for_target(target.llm, _sharing(_numbers(target, dtype), target, "dspark"))
     if word in WEIGHTLESS and (argument or word == spec):
         return _weightless(word, argument, target, dtype)
     if word in ("eagle2", "eagle-2"):
         raise ModelError(
-            f"{word} has eagle's weights and grows a tree at run time; write --drafter eagle, with --tree for its tree"
+            f"{word} has eagle's weights and grows a tree at run time; write --drafter eagle; `rooflinekit tree` "
+            "chooses a tree for it"
         )
     path = Path(spec)
     if os.path.exists(spec) or spec.endswith(".json") or os.sep in spec:  # noqa: PTH110 - False for names too long

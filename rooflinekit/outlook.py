@@ -2,19 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
+from rooflinekit.acceptance import Mixture
 from rooflinekit.advice import Change, changes
-from rooflinekit.curve import Case, allowed_k, curve_of, rounds_by_k
+from rooflinekit.curve import Case, CurvePoint, allowed_k, curve_of, rounds_by_k
 from rooflinekit.drafters.base import Drafter
+from rooflinekit.engines import forced_acceptance, schedule_flags
 from rooflinekit.hardware import Hardware
 from rooflinekit.limits import Limits, Stretch, idle_drafter, limits_of, schedule
 from rooflinekit.load import Load
+from rooflinekit.scheduling import schedule_verification
 
 SCHEDULE_BATCH = 256
 """Largest batch of a schedule."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByConfidence:
+    """Verification of unlike sequences, each as far as its drafts are worth it.
+
+    Attributes
+    ----------
+    k
+        Drafted tokens of each sequence.
+    lengths
+        Of these verified, by sequence.
+    gain
+        Tokens per second over the best single K for all, less 1.
+    """
+
+    k: int
+    lengths: tuple[int, ...]
+    gain: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,12 +55,21 @@ class Outlook:
         K by batch at the context that was asked about.
     idle_drafter
         Cost of a loaded drafter while K is 0, as a fraction of a plain step.
+    schedule_flags
+        Options that let K follow the batch, by engine.
+    forced_acceptance
+        Options that force the acceptance assumed, by engine, so that a run shows the cost alone.
+    by_confidence
+        Drafts worth verifying of each sequence, where sequences are accepted differently (a mixture).
     """
 
     limits: Limits
     changes: tuple[Change, ...]
     schedule: tuple[Stretch, ...]
     idle_drafter: float
+    schedule_flags: Mapping[str, str]
+    forced_acceptance: Mapping[str, str]
+    by_confidence: ByConfidence | None
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
@@ -69,11 +102,34 @@ def outlook_of(
     chosen = max(curve[:tried], key=lambda point: point.speedup) if k is None else curve[k - 1]
     limits = limits_of(case, hardware, load, curve, chosen.k)
     top = min(max(SCHEDULE_BATCH, load.batch), max(limits.batch_fits, load.batch))
+    stretches = schedule(case, float(load.context), max_k, int(top))
+    name, survival = case.drafter.name, case.acceptance.survival_at(np.arange(1.0, chosen.k + 1.0))
     return Outlook(
         limits=limits,
         changes=changes(
             case, load, chosen, limits.batch_fits, max_k=max_k, variants=variants, drafters=drafters
         ),
-        schedule=schedule(case, float(load.context), max_k, int(top)),
+        schedule=stretches,
         idle_drafter=idle_drafter(case, load),
+        schedule_flags=schedule_flags(name, [(part.first, part.last, part.k) for part in stretches]),
+        forced_acceptance=forced_acceptance(np.asarray(survival).tolist(), name),
+        by_confidence=_by_confidence(case, load, chosen, tried),
     )
+
+
+def _by_confidence(case: Case, load: Load, chosen: CurvePoint, top: int) -> ByConfidence | None:
+    """Verify what each member of a mixture is worth, with sequences by its weights; every K that was tried."""
+    mixture, batch = case.acceptance, int(load.batch)
+    if not isinstance(mixture, Mixture) or batch < len(mixture.members):
+        return None
+    # Where each sequence stands among the weights, so that shares are kept to a sequence.
+    place = (np.arange(batch) + 0.5) / batch
+    member = np.minimum(np.searchsorted(np.cumsum(mixture.weights), place), len(mixture.members) - 1)
+    rows = np.array([np.asarray(one.survival_at(np.arange(1.0, top + 1.0))) for one in mixture.members])
+    plain = batch * chosen.acceptance_length / chosen.round_s
+    found = []
+    for k in range(1, top + 1):
+        table = rows[member, :k]
+        one = schedule_verification(case.machine, case.target, case.drafter, table, float(load.context))
+        found.append(ByConfidence(k=k, lengths=one.lengths, gain=one.tokens / one.round_s / plain - 1.0))
+    return max(found, key=lambda one: one.gain)

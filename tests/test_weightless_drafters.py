@@ -126,7 +126,7 @@ def test_layers_are_a_number_or_a_fraction(word, layers):
         ("ngram:3", "auto", "ngram takes nothing after a colon"),
         ("suffix", "fp8", "suffix has no weights of its own, so --draft-dtype fp8"),
         ("layer-skip:8", "w8a16", "--draft-dtype w8a16 has nothing to change"),
-        ("eagle2", "auto", "write --drafter eagle, with --tree"),
+        ("eagle2", "auto", "write --drafter eagle; `rooflinekit tree"),
         ("eagle-2", "auto", "eagle's weights"),
         ("ngrams", "auto", "did you mean ngram"),
     ],

@@ -8,6 +8,7 @@ import click
 
 from rooflinekit.cli.common import ACCEPTANCE, DEVICE, DRAFTING, HARDWARE, JSON, LOAD, MODEL, print_json, show
 
+ENGINES = ("vllm", "sglang", "tensorrt-llm", "llama.cpp", "transformers")
 DRAFTER_HELP = "eagle3, dflash, dspark, mtp ..., small-lm:MODEL (see `drafters list`), or its config.json."
 
 
@@ -22,8 +23,9 @@ DRAFTER_HELP = "eagle3, dflash, dspark, mtp ..., small-lm:MODEL (see `drafters l
 @DRAFTING
 @click.option("--allow-oversize", is_flag=True, help="Answer even where it does not fit into memory.")
 @DEVICE
+@click.option("--engine", type=click.Choice(ENGINES), help="Print the options of this engine only.")
 @JSON
-def command(as_json: bool, **options: Any) -> None:  # noqa: FBT001 - click passes it by name
+def command(as_json: bool, engine: str | None, **options: Any) -> None:  # noqa: FBT001 - click passes it by name
     """Say whether speculation pays, with which K, and what eats the gain."""
     from rooflinekit.app import outlook, recommend
 
@@ -34,6 +36,6 @@ def command(as_json: bool, **options: Any) -> None:  # noqa: FBT001 - click pass
     if as_json:
         print_json(answer.as_dict() | around.as_dict())
         return
-    from rooflinekit.report.recommendation import outlook_lines, recommendation_text
+    from rooflinekit.report.recommendation import recommendation_text
 
-    show(recommendation_text(answer), *outlook_lines(around))
+    show(recommendation_text(answer, around, engine or ""))

@@ -7,7 +7,7 @@ as the backbone (``heavy_head``) it becomes one full pass per token, as EAGLE's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rooflinekit.drafters import dflash
 from rooflinekit.drafters.base import OnDevice
@@ -80,7 +80,7 @@ class DSpark(OnDevice):
     @property
     def serial_passes(self) -> str:
         """One backbone pass and K head steps."""
-        return "1 + K light"
+        return "1 + K light" if self.heavy_head is None else "1 + K heavy"
 
     def _head_step(self, batch: Real, context: Real, tp: int) -> tuple[Work, ...]:
         if self.heavy_head is not None:
@@ -123,6 +123,12 @@ class DSpark(OnDevice):
 def for_target(target: Llm, precision: Precision) -> DSpark:
     """DSpark on DFlash's backbone: block 7, rank-256 head."""
     return DSpark(dflash.for_target(target, precision), RANK, BLOCK)
+
+
+def heavy_for_target(target: Llm, precision: Precision) -> DSpark:
+    """The degenerate case: a sequential head as heavy as the backbone, which then pays per token as EAGLE does."""
+    plain = for_target(target, precision)
+    return replace(plain, heavy_head=replace(plain.backbone.llm, name="the backbone again"))
 
 
 def from_shape(shape: Shape, target: Llm, precision: Precision, origin: str) -> DSpark:

@@ -23,7 +23,7 @@ class Lookup:
     @property
     def serial_passes(self) -> str:
         """Nothing runs on the device."""
-        return "none, on the host"
+        return "none (host)"
 
     def plan(
         self,

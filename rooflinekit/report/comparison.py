@@ -16,18 +16,12 @@ from rooflinekit.report.style import BAD, DIM, seconds, size, table, times
 def comparison_table(rows: Sequence[Comparison]) -> Table:
     """One line per drafter, the best one bold."""
     shown = table()
-    shown.add_column("drafter")
-    shown.add_column("serial passes")
-    for name in (
-        "bytes/round",
-        "draft K=1",
-        "draft K=4",
-        "per extra K",
-        "best K",
-        "tokens",
-        "break-even",
-        "speedup",
-    ):
+    shown.add_column("drafter", no_wrap=True)
+    shown.add_column("passes", no_wrap=True)
+    for name in ("bytes/round", "draft K=1", "K=4", "K=16", "per K"):
+        shown.add_column(name, justify="right")
+    shown.add_column("bound")
+    for name in ("best K", "tokens", "break-even", "speedup"):
         shown.add_column(name, justify="right")
     best = max(rows, key=lambda row: row.speedup)
     for row in rows:
@@ -35,13 +29,13 @@ def comparison_table(rows: Sequence[Comparison]) -> Table:
             _called(row),
             row.serial_passes,
             size(row.bytes_per_round),
-            seconds(row.draft_s[0]),
-            seconds(row.draft_s[3]) if len(row.draft_s) > 3 else "-",
+            *(seconds(row.draft_s[k - 1]) if len(row.draft_s) >= k else "-" for k in (1, 4, 16)),
             seconds(row.slope_s) if len(row.draft_s) > 1 else "-",
+            row.bound,
             str(row.k),
             f"{row.acceptance_length:.2f}",
             f"{row.break_even_acceptance_length:.2f}",
-            times(row.speedup),
+            times(row.speedup) if row.pays else Text(f"{times(row.speedup)} N/A", BAD),
             style="bold" if row is best else None,
         )
     return shown
@@ -58,7 +52,10 @@ def comparison_text(rows: Sequence[Comparison], *, heading: bool = True) -> Rend
             lines.append(
                 Text(f"at the largest K they were trained for or tried with: {', '.join(edge)}", DIM)
             )
-        lines.append(Text("device time only: an engine adds host time to every serial pass", DIM))
+        if not best.hosted:
+            lines.append(Text("device time only: an engine adds host time to every serial pass", DIM))
+        if not all(row.pays for row in rows):
+            lines.append(Text("N/A: no K pays; the least loss is shown", DIM))
         lines.append(Text(source_line(best.calibration, None, "")))
     missing = next((row for row in rows if not row.fits), None)
     if missing is not None:
@@ -70,4 +67,4 @@ def comparison_text(rows: Sequence[Comparison], *, heading: bool = True) -> Rend
 
 def _called(row: Comparison) -> str:
     """Name of a drafter; an independent model is called by its own."""
-    return f"{row.drafter}:{row.title.partition(',')[0]}" if row.drafter == "small-lm" else row.drafter
+    return row.title.partition(",")[0] if row.drafter == "small-lm" else row.drafter

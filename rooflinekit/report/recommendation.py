@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from rooflinekit.curve import CurvePoint
-from rooflinekit.outlook import Outlook
+from rooflinekit.outlook import ByConfidence, Outlook
 from rooflinekit.recommendation import Recommendation
 from rooflinekit.report.prediction import source_line
 from rooflinekit.report.style import BAD, DIM, GOOD, seconds, size, table, times
@@ -24,8 +27,10 @@ def verdict(one: Recommendation) -> Text:
     text = Text()
     if one.pays:
         text.append(f"Speculation pays: K = {one.k}, {times(one.speedup)}", GOOD)
-    else:
+    elif one.k in one.near_best:
         text.append(f"Speculation does not pay: at best {times(one.speedup)} (K = {one.k})", BAD)
+    else:
+        text.append(f"K = {one.k} does not pay: {times(one.speedup)}", BAD)
     if one.low is not None and one.high is not None:
         text.append(f" ({one.low:.2f} .. {one.high:.2f})")
     text.append(f"   break-even acceptance length {one.break_even_acceptance_length:.2f}")
@@ -52,7 +57,7 @@ def curve_table(one: Recommendation) -> RenderableType:
         rows.add_row(
             str(point.k),
             f"{point.acceptance_length:.2f}",
-            seconds(point.draft_s),
+            seconds(point.draft_s + point.draft_host_s),
             seconds(point.verify_s),
             f"{point.verify_s / point.decode_s:.2f}",
             f"{point.round_cost:.2f}",
@@ -62,8 +67,20 @@ def curve_table(one: Recommendation) -> RenderableType:
     return rows
 
 
-def recommendation_text(one: Recommendation) -> RenderableType:
-    """Verdict, curve, loss account, flags, evidence."""
+def recommendation_text(
+    one: Recommendation, around: Outlook | None = None, engine: str = ""
+) -> RenderableType:
+    """Verdict, curve, loss account, limits, flags, evidence.
+
+    Parameters
+    ----------
+    one
+        The answer.
+    around
+        Where it stops paying and what would help.
+    engine
+        Print flags of this engine only; '' for all.
+    """
     head = Text()
     head.append(f"{one.model} + {one.drafter} on {one.hardware}", "bold")
     ranks = f", {one.tp} ranks" if one.tp > 1 else ""
@@ -72,16 +89,29 @@ def recommendation_text(one: Recommendation) -> RenderableType:
         f"{loss.term} {loss.speedup_lost:.2f}" for loss in one.loss if abs(loss.speedup_lost) >= 0.005
     )
     parts: list[RenderableType] = [head, verdict(one), rates(one), curve_table(one)]
-    parts.append(Text(f"lost from the ideal {one.k + 1}: {lost}"))
     parts.append(Text(LEGEND, DIM))
+    parts.append(Text(f"lost from the ideal {one.k + 1}: {lost}"))
+    if around is not None:
+        parts += outlook_lines(around)
+    parts += _options("run it", one.flags, engine)
+    if around is not None:
+        parts += _options("K by batch", around.schedule_flags if len(around.schedule) > 1 else {}, engine)
+        forced = "check the cost alone: these force the acceptance assumed (the text written is unusable)"
+        parts += _options(forced, around.forced_acceptance, engine)
     parts.append(Text(f"drafter: {one.drafter_title}", DIM))
-    parts += [Text(f"{engine}: {text}", DIM) for engine, text in one.flags.items()]
     parts.append(Text(source_line(one.calibration, one.expected_error, one.evidence["weakest"])))
     parts += [Text(f"note: {note}") for note in one.notes]
     if not one.fits:
         need = f"{size(one.memory_bytes)} of {size(one.memory_capacity_bytes)}"
         parts.append(Text(f"DOES NOT FIT: needs {need} per device; {one.remedy}", BAD))
     return Group(*parts)
+
+
+def _options(heading: str, flags: Mapping[str, str], engine: str) -> list[RenderableType]:
+    """Options by engine under a heading; nothing where no engine has any."""
+    found = {name: text for name, text in flags.items() if not engine or name.startswith(engine)}
+    lines = [Text(f"  {name}: {text}", DIM) for name, text in found.items()]
+    return [Text(heading), *lines] if found else []
 
 
 def rates(one: Recommendation) -> Text:
@@ -98,13 +128,13 @@ def rates(one: Recommendation) -> Text:
 def outlook_lines(one: Outlook) -> list[RenderableType]:
     """Where speculation stops paying, what would help more, and K by batch."""
     limits = one.limits
-    parts = [f"pays up to K = {limits.largest_useful_k}" if limits.largest_useful_k else "pays for no K"]
+    parts = [f"K up to {limits.largest_useful_k} pay" if limits.largest_useful_k else "no K pays"]
     if limits.break_even_alpha is not None:
         parts.append(f"K = {limits.k} breaks even at acceptance rate {limits.break_even_alpha:.2f}")
     else:
         parts.append(f"K = {limits.k} cannot pay at any acceptance")
     if limits.largest_draft_cost is not None:
-        parts.append(f"at draft cost c = {limits.largest_draft_cost:.2f}")
+        parts[-1] += f", or at draft cost c = {limits.largest_draft_cost:.2f}"
     fits = "" if limits.batch_fits == float("inf") else f" ({limits.batch_fits:.0f} fit)"
     lines: list[RenderableType] = [
         Text(f"limits: {'; '.join(parts)}"),
@@ -123,6 +153,8 @@ def outlook_lines(one: Outlook) -> list[RenderableType]:
         f"{part.first}-{part.last}: {'off' if not part.k else part.k}" for part in one.schedule
     )
     lines.append(Text(f"K by batch: {stretches}"))
+    if one.by_confidence is not None:
+        lines.append(_confidence(one.by_confidence))
     if any(not part.k for part in one.schedule) and one.idle_drafter >= 0.005:
         lines.append(
             Text(f"note: a drafter that stays loaded while K is 0 takes {one.idle_drafter:.0%} of a step")
@@ -139,3 +171,13 @@ def _ranges(found: tuple[tuple[float, float], ...], looked: float) -> str:
         start = f"{low:,.0f}"
         parts.append(f"{start} and more" if high >= looked else f"{start} to {high:,.0f}")
     return "any" if parts in (["1 and more"], ["0 and more"]) else ", ".join(parts)
+
+
+def _confidence(found: ByConfidence) -> Text:
+    """Drafts verified by sequence, in short, and what that gains."""
+    counts = Counter(found.lengths)
+    lengths = ", ".join(f"{length} for {counts[length]}" for length in sorted(counts, reverse=True))
+    return Text(
+        f"verifying by confidence: K = {found.k} drafted, of which {lengths} sequences are verified: "
+        f"{found.gain:+.1%} over one K for all"
+    )
