@@ -98,6 +98,9 @@ RECOMMEND_MORE = {
     "changes",
     "schedule",
     "idle_drafter",
+    "schedule_flags",
+    "forced_acceptance",
+    "by_confidence",
 }
 
 
