@@ -41,6 +41,9 @@ class Prediction:
         Whether the rows are a prompt.
     step_s, decode_s
         This step, host included; the device time of a plain step of the same batch and context (s).
+    low_s, high_s
+        Where nine of ten measured steps should lie, if works err as their held-out cases do and all to the same
+        side (s); ``None`` without such errors.
     verify_ratio
         Device time of this step over that of the plain step.
     weight_bytes, kv_bytes
@@ -72,6 +75,8 @@ class Prediction:
     prefill: bool
     tp: int
     step_s: float
+    low_s: float | None
+    high_s: float | None
     decode_s: float
     verify_ratio: float
     weight_bytes: float
@@ -118,9 +123,17 @@ def breakdown(works: tuple[Work, ...], machine: Machine) -> tuple[Line, ...]:
 
 
 def expected_error(
-    calibration: Calibration | None, works: tuple[Work, ...], machine: Machine
+    calibration: Calibration | None, works: tuple[Work, ...], machine: Machine, percentile: int = 50
 ) -> float | None:
-    """Held-out median error of the fits used, weighted by the time of the works they serve."""
+    """Held-out error of the fits used, weighted by the time of the works they serve.
+
+    Parameters
+    ----------
+    calibration, works, machine
+        Where the ceilings came from; what is timed; with which ceilings.
+    percentile
+        50 for the median of the absolute error, 90 for what nine of ten held-out cases stay within.
+    """
     if calibration is None:
         return None
     total = weighted = 0.0
@@ -128,9 +141,17 @@ def expected_error(
         fit = calibration.fit(work.kind, work.dtype)
         if fit is not None and fit.held_out is not None:
             time_s = float(work_time_s(work, machine))
+            found = fit.held_out.median_abs_error if percentile == 50 else fit.held_out.p90_abs_error
             total += time_s
-            weighted += time_s * fit.held_out.median_abs_error
+            weighted += time_s * found
     return weighted / total if total else None
+
+
+def time_interval(step_s: float, error: float | None) -> tuple[float | None, float | None]:
+    """Times that a measurement would lie between, for an error of ``predicted / measured - 1`` of either sign (s)."""
+    if error is None:
+        return None, None
+    return step_s / (1.0 + error), step_s / (1.0 - min(error, 0.9))
 
 
 def evidence_of(machine: Machine, calibration: Calibration | None, works: tuple[Work, ...]) -> dict[str, Any]:
@@ -171,6 +192,7 @@ def predict_step(
     llm, numbers, tp = target.llm, target.precision, target.tp
     works = forward_pass(llm, load, numbers, tp)
     lines = breakdown(works, machine)
+    tenth = expected_error(calibration, works, machine, 90)
     device_s = sum(line.time_s for line in lines)
     decode_s = float(target.step_s(machine, load.batch, load.context, 1.0))
     host_s = float(machine.step_host_s + machine.token_host_s * load.head_rows)
@@ -185,6 +207,7 @@ def predict_step(
     moved = sum(line.bytes for line in lines if line.kind != "collective")
     flops = sum(line.flops for line in lines)
     missing = remedy(target, hardware, batch, context + float(load.width), waiting)
+    low_s, high_s = time_interval(device_s, tenth)
     return Prediction(
         model=llm.name,
         hardware=hardware.name,
@@ -196,6 +219,8 @@ def predict_step(
         prefill=load.prefill,
         tp=tp,
         step_s=device_s + host_s,
+        low_s=None if low_s is None else low_s + host_s,
+        high_s=None if high_s is None else high_s + host_s,
         decode_s=decode_s,
         verify_ratio=device_s / decode_s,
         weight_bytes=sum(float(work.weight_bytes) for work in works),

@@ -66,6 +66,8 @@ RECOMMEND_KEYS = {
 }
 # What is printed besides: the question repeated, the remedy, notes.
 PREDICT_MORE = {
+    "low_s",
+    "high_s",
     "model",
     "hardware",
     "dtype",

@@ -274,6 +274,8 @@ def test_predictions_say_which_calibration_and_how_wrong_it_is():
     """The default is the shipped one; the datasheet stays; a stack is chosen by name."""
     one = app.predict("llama-3.1-8b", "h100-sxm")
     assert one.calibration == "h100-sxm5-80gb-vllm"
+    assert one.low_s < one.step_s < one.high_s
+    assert one.high_s / one.low_s < 1.5
     assert 0.0 < one.expected_error < 0.1
     assert one.evidence["by_term"]["ceilings"] == "fitted"
     assert app.predict("llama-3.1-8b", "h100-sxm", stack="trtllm").calibration == "h100-sxm5-80gb-trtllm"

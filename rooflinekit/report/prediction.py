@@ -31,6 +31,7 @@ def prediction_text(prediction: Prediction) -> RenderableType:
     head = Text()
     head.append(f"{one.model} in {one.dtype} on {one.hardware}{ranks}: ", "bold")
     head.append(f"{seconds(one.step_s)} per {step_name(one)}", "bold cyan")
+    head.append(_between(one))
     head.append(f"  (batch {one.batch:g}, context {one.context:g})")
     rows = table()
     rows.add_column("work")
@@ -65,6 +66,13 @@ def prediction_text(prediction: Prediction) -> RenderableType:
         facts.append(f"not calibrated: {', '.join(without)} (datasheet roofline)")
     facts += one.notes
     return Group(head, rows, *[Text(fact) for fact in facts], memory_line(one))
+
+
+def _between(one: Prediction) -> str:
+    """The interval of a calibrated prediction."""
+    if one.low_s is None or one.high_s is None:
+        return ""
+    return f" ({seconds(one.low_s)} .. {seconds(one.high_s)})"
 
 
 def memory_line(one: Prediction) -> Text:
