@@ -18,6 +18,7 @@ _WHERE = {
     "compare": "app",
     "outlook": "app",
     "best_tree": "app",
+    "schedule": "app",
     "sweep": "app",
     "table": "app",
     "setup": "resolve",
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from rooflinekit.app import outlook as outlook
     from rooflinekit.app import predict as predict
     from rooflinekit.app import recommend as recommend
+    from rooflinekit.app import schedule as schedule
     from rooflinekit.app import sweep as sweep
     from rooflinekit.app import table as table
     from rooflinekit.drafting_options import make_drafter as make_drafter

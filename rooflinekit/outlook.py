@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,11 +10,12 @@ import numpy as np
 
 from rooflinekit.acceptance import Mixture
 from rooflinekit.advice import Change, changes
+from rooflinekit.capacity import largest_batch
 from rooflinekit.curve import Case, CurvePoint, allowed_k, curve_of, rounds_by_k
 from rooflinekit.drafters.base import Drafter
 from rooflinekit.engines import forced_acceptance, schedule_flags
 from rooflinekit.hardware import Hardware
-from rooflinekit.limits import Limits, Stretch, idle_drafter, limits_of, schedule
+from rooflinekit.limits import Limits, Stretch, best_k_table, idle_drafter, limits_of, schedule
 from rooflinekit.load import Load
 from rooflinekit.scheduling import schedule_verification
 
@@ -111,7 +112,7 @@ def outlook_of(
         ),
         schedule=stretches,
         idle_drafter=idle_drafter(case, load),
-        schedule_flags=schedule_flags(name, [(part.first, part.last, part.k) for part in stretches]),
+        schedule_flags=_schedule_flags(name, stretches),
         forced_acceptance=forced_acceptance(np.asarray(survival).tolist(), name),
         by_confidence=_by_confidence(case, load, chosen, tried),
     )
@@ -133,3 +134,63 @@ def _by_confidence(case: Case, load: Load, chosen: CurvePoint, top: int) -> ByCo
         one = schedule_verification(case.machine, case.target, case.drafter, table, float(load.context))
         found.append(ByConfidence(k=k, lengths=one.lengths, gain=one.tokens / one.round_s / plain - 1.0))
     return max(found, key=lambda one: one.gain)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """Best K over batch x context.
+
+    Attributes
+    ----------
+    drafter, acceptance
+        What drafts, how much survives.
+    batch, context
+        Axes.
+    k, speedup
+        Best K (0 where none pays) and its speedup; a row for each batch, a column for each context.
+    batch_fits
+        Largest batch that fits into memory, by context; infinity where caches do not grow.
+    by_context
+        Stretches of batch by context, and ``flags`` that carry them to engines.
+    """
+
+    drafter: str
+    acceptance: str
+    batch: tuple[float, ...]
+    context: tuple[float, ...]
+    k: tuple[tuple[int, ...], ...]
+    speedup: tuple[tuple[float, ...], ...]
+    batch_fits: tuple[float, ...]
+    by_context: tuple[tuple[Stretch, ...], ...]
+    flags: tuple[Mapping[str, str], ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        return asdict(self)
+
+
+def schedule_of(
+    case: Case, hardware: Hardware, batch: Sequence[float], context: Sequence[float], *, max_k: int = 16
+) -> Schedule:
+    """Best K over a grid, and the schedules of every context."""
+    k, speedup = best_k_table(case, np.array(batch, float), np.array(context, float), max_k)
+    fits = tuple(largest_batch(case.target, hardware, case.drafter, each) for each in context)
+    stretches = tuple(
+        schedule(case, each, max_k, int(max(1.0, min(room, max(batch)))))
+        for each, room in zip(context, fits, strict=True)
+    )
+    return Schedule(
+        drafter=case.drafter.name,
+        acceptance=case.acceptance.label,
+        batch=tuple(float(one) for one in batch),
+        context=tuple(float(one) for one in context),
+        k=tuple(tuple(int(one) for one in row) for row in k),
+        speedup=tuple(tuple(float(one) for one in row) for row in speedup),
+        batch_fits=fits,
+        by_context=stretches,
+        flags=tuple(_schedule_flags(case.drafter.name, one) for one in stretches),
+    )
+
+
+def _schedule_flags(drafter: str, stretches: Iterable[Stretch]) -> Mapping[str, str]:
+    return schedule_flags(drafter, [(part.first, part.last, part.k) for part in stretches])

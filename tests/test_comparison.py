@@ -120,3 +120,47 @@ def test_the_table_has_every_point_once():
     row = table.query("drafter == 'dspark' and batch == 8 and context == 512 and k == 5").iloc[0]
     assert row.speedup == pytest.approx(one.speedup)
     assert row.verify_s == pytest.approx(one.best.verify_s)
+
+
+# --- K by batch and context
+
+
+def test_the_schedule_is_the_recommendation_of_each_cell():
+    found = rk.schedule(
+        "qwen3-30b-a3b", "h100-sxm", "eagle3", alpha=0.6, batch=[64, 1, 8], context=[512, 8192]
+    )
+    assert found.batch == (1.0, 8.0, 64.0)
+    for i, batch in enumerate(found.batch):
+        for j, context in enumerate(found.context):
+            one = rk.recommend(
+                "qwen3-30b-a3b",
+                "h100-sxm",
+                "eagle3",
+                alpha=0.6,
+                batch=batch,
+                context=context,
+                allow_oversize=True,
+            )
+            assert found.speedup[i][j] == pytest.approx(one.speedup)
+            assert found.k[i][j] == (one.k if one.pays else 0)
+    assert len(found.by_context) == len(found.flags) == 2
+    assert found.batch_fits[0] > found.batch_fits[1]
+
+
+def test_the_schedule_is_printed_and_machine_readable(capsys):
+    words = "schedule --model llama-3.1-8b --hardware h100-sxm --drafter eagle3 --alpha 0.35 --contexts 512"
+    assert run([*words.split(), "--draft-cost", "0.2"]) == 0
+    text = capsys.readouterr().out
+    assert "off" in text
+    assert run([*words.split(), "--json"]) == 0
+    assert '"by_context"' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [(["--batches", "1,x"], "1,x"), (["--batches", ","], "empty"), (["--batches", "0"], "--batches 0")],
+)
+def test_a_grid_that_is_none_is_refused(capsys, options, words):
+    command = "schedule --model llama-3.1-8b --hardware h100-sxm --drafter eagle3 --alpha 0.5"
+    assert run([*command.split(), *options]) == 2
+    assert words in capsys.readouterr().err

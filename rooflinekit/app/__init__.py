@@ -11,7 +11,7 @@ True
 from __future__ import annotations
 
 from rooflinekit.app.comparing import levers
-from rooflinekit.app.drafting import compare, outlook, recommend, sweep, table
+from rooflinekit.app.drafting import compare, outlook, recommend, schedule, sweep, table
 from rooflinekit.app.measuring import calibrate, load_measurements, validate_files, validate_suite
 from rooflinekit.app.predicting import predict
 from rooflinekit.app.trees import best_tree
@@ -27,6 +27,7 @@ __all__ = [
     "outlook",
     "predict",
     "recommend",
+    "schedule",
     "setup",
     "sweep",
     "table",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rooflinekit.comparison import Comparison
     from rooflinekit.curve import Case
     from rooflinekit.drafters import Drafter
-    from rooflinekit.outlook import Outlook
+    from rooflinekit.outlook import Outlook, Schedule
     from rooflinekit.recommendation import Recommendation
     from rooflinekit.speculation import Drafting
     from rooflinekit.target import Target
@@ -269,3 +269,26 @@ def table(
         asked_case(model, hardware, name, max_k=max_k, k=None, options=dict(options)).case for name in names
     ]
     return speculation_table(cases, batch=batch, context=context, max_k=max_k)
+
+
+def schedule(
+    model: str | Path | Llm,
+    hardware: str | Path | Hardware,
+    drafter: str | Drafter,
+    *,
+    batch: Sequence[float] = (1, 2, 4, 8, 16, 32, 64, 128, 256),
+    context: Sequence[float] = (512, 2048, 8192, 32768),
+    max_k: int = 16,
+    **options: Any,
+) -> Schedule:
+    """Best K over batch x context, and K by batch for an engine; options as in :func:`recommend`."""
+    from rooflinekit.outlook import schedule_of
+
+    for value in batch:
+        number(value, "--batches", 1, 1e5)
+    for value in context:
+        number(value, "--contexts", 0, 1e8)
+    asked = asked_case(model, hardware, drafter, max_k=max_k, k=None, options=options)
+    return schedule_of(
+        asked.case, asked.ready.hardware, sorted(set(batch)), sorted(set(context)), max_k=max_k
+    )

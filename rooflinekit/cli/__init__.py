@@ -20,6 +20,7 @@ COMMANDS = {
     "predict": "How long a decode step, a verify or a prefill takes, and which roof binds.",
     "recommend": "Whether speculation pays, with which K, and what eats the gain.",
     "compare": "Drafters side by side at equal acceptance.",
+    "schedule": "Best K over batch and context, and the schedule an engine takes.",
     "tree": "The best draft tree, its size and depth, beside the best chain.",
     "orders": "Orders of magnitude that are told about drafting, beside the computed ones.",
     "diagnose": "What measured numbers of speculation imply, and what eats the gain.",
