@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from rooflinekit.drafters.base import Drafter
 from rooflinekit.errors import ModelError
 from rooflinekit.hardware import Hardware
 from rooflinekit.load import Load
 from rooflinekit.memory import kv_cache_bytes, resident_weight_bytes, snapshot_bytes
 from rooflinekit.precision import precision, with_kv
 from rooflinekit.target import Target
+
+if TYPE_CHECKING:
+    # Predicting a step needs no drafter, and importing all of them takes its time.
+    from rooflinekit.drafters.base import Drafter
 
 
 def memory_bytes(target: Target, batch: float, context: float, extra: float = 0.0) -> float:
