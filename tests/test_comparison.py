@@ -8,7 +8,7 @@ from rooflinekit.acceptance import Constant, Mixture
 from rooflinekit.cli import run
 from rooflinekit.curve import Case
 from rooflinekit.load import Load
-from rooflinekit.outlook import outlook_of
+from rooflinekit.prospect import outlook_of
 from rooflinekit.resolve import setup
 
 ASK = {"alpha": 0.7, "context": 1024, "max_k": 7}
@@ -164,3 +164,18 @@ def test_a_grid_that_is_none_is_refused(capsys, options, words):
     command = "schedule --model llama-3.1-8b --hardware h100-sxm --drafter eagle3 --alpha 0.5"
     assert run([*command.split(), *options]) == 2
     assert words in capsys.readouterr().err
+
+
+def test_calls_of_the_package_are_not_hidden_by_its_modules():
+    """A module of the same name would take the place of a call once it is imported."""
+    for name in rk.__all__:
+        if name.startswith("_"):
+            continue
+        before = getattr(rk, name)
+        assert not hasattr(before, "__path__")
+    assert rk.outlook("llama-3.1-8b", "h100-sxm", "eagle3", alpha=0.7).limits.k
+    assert callable(rk.outlook)
+    import importlib.util
+
+    clashing = [name for name in rk.__all__ if importlib.util.find_spec(f"rooflinekit.{name}")]
+    assert not clashing

@@ -24,9 +24,9 @@ from rooflinekit.limits import (
     schedule,
 )
 from rooflinekit.load import Load
-from rooflinekit.outlook import outlook_of
 from rooflinekit.precision import precision
 from rooflinekit.profiles.library import find_hardware
+from rooflinekit.prospect import outlook_of
 from rooflinekit.readers.models import find_llm
 from rooflinekit.resolve import setup
 from rooflinekit.speculation import Drafting, eta

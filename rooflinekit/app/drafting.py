@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rooflinekit.comparison import Comparison
     from rooflinekit.curve import Case
     from rooflinekit.drafters import Drafter
-    from rooflinekit.outlook import Outlook, Schedule
+    from rooflinekit.prospect import Outlook, Schedule
     from rooflinekit.recommendation import Recommendation
     from rooflinekit.speculation import Drafting
     from rooflinekit.target import Target
@@ -87,7 +87,7 @@ def outlook(
     Parameters are those of :func:`recommend`.
     """
     from rooflinekit.drafters.variants import variants
-    from rooflinekit.outlook import outlook_of
+    from rooflinekit.prospect import outlook_of
 
     asked = asked_case(model, hardware, drafter, max_k=max_k, k=k, options=options)
     own, target = asked.case.drafter, asked.ready.target
@@ -282,7 +282,7 @@ def schedule(
     **options: Any,
 ) -> Schedule:
     """Best K over batch x context, and K by batch for an engine; options as in :func:`recommend`."""
-    from rooflinekit.outlook import schedule_of
+    from rooflinekit.prospect import schedule_of
 
     for value in batch:
         number(value, "--batches", 1, 1e5)

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from rooflinekit.curve import CurvePoint
-from rooflinekit.outlook import ByConfidence, Outlook
+from rooflinekit.prospect import ByConfidence, Outlook
 from rooflinekit.recommendation import Recommendation
 from rooflinekit.report.prediction import source_line
 from rooflinekit.report.style import BAD, DIM, GOOD, seconds, size, table, times

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from rooflinekit.outlook import Schedule
+from rooflinekit.prospect import Schedule
 from rooflinekit.report.style import DIM, table, times
 
 
