@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from statistics import median
 
-from rooflinekit.papers_suite import device_sources, formulas, published, rounds
-from rooflinekit.papers_suite.devices import vllm_growth_8b, vllm_growth_70b
+from rooflinekit.papers_suite import GROUPS, published, serving, trees
 from rooflinekit.papers_suite.source import Row, Source
 from rooflinekit.report.sources import judged_words, plain_words, short, signed
 from rooflinekit.validation import Report, SourceBand
@@ -47,17 +46,34 @@ def table(report: Report, sources: Iterable[Source]) -> str:
     return TABLE + "\n".join(row(band) for band in bands)
 
 
-def growth() -> str:
+def growth(series: Iterable[tuple[str, Iterable[Row]]], plain: str) -> str:
     """Predicted growth beside the measured one, by batch."""
-    lines = ["| target | batch | measured | predicted |", "| --- | ---: | --- | --- |"]
-    for target, rows in (("8B, one GPU", vllm_growth_8b()), ("70B, four GPUs", vllm_growth_70b())):
+    lines = [f"| | batch | measured | predicted | {plain} |", "| --- | ---: | --- | --- | --- |"]
+    for name, rows in series:
         by_batch: dict[str, list[Row]] = {}
         for one in rows:
             by_batch.setdefault(re.search(r"batch (\d+)", one.case)[1], []).append(one)  # type: ignore[index]
         for batch, some in by_batch.items():
-            measured, predicted = ([getattr(r, n) for r in some] for n in ("measured", "predicted"))
-            lines.append(f"| {target} | {batch} | {spread(measured)} | {spread(predicted)} |")
+            cells = (spread([getattr(r, n) for r in some]) for n in ("measured", "predicted", "plain"))
+            lines.append(f"| {name} | {batch} | {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def vllm_growth() -> str:
+    """Growth of chains in vLLM."""
+    names = {
+        "llama-3.1-8b": "Llama-3.1-8B (fitted)",
+        "qwen3-8b": "Qwen3-8B",
+        "llama-3.1-70b": "70B, four GPUs",
+    }
+    return growth(((name, serving.vllm_growth(model)) for model, name in names.items()), "without host")
+
+
+def tree_growth() -> str:
+    """Growth of chains and trees in SGLang, by shape."""
+    rows = trees.sglang_growth("qwen3-8b")
+    series = ((shape, [row for row in rows if f", {shape}," in row.case]) for shape in trees.SHAPES)
+    return growth(series, "as a chain of 3")
 
 
 def spread(values: list[float]) -> str:
@@ -71,12 +87,9 @@ def page() -> str:
     """The whole page."""
     report = published()
     text = (HERE / "published.md.in").read_text(encoding="utf-8")
-    for key, value in {
-        "FORMULAS": table(report, formulas.SOURCES),
-        "ROUNDS": table(report, rounds.SOURCES),
-        "DEVICES": table(report, device_sources.SOURCES),
-        "GROWTH": growth(),
-    }.items():
+    names = ("FORMULAS", "ROUNDS", "DEVICES", "HOST", "BATCHES", "TREES")
+    tables = {name: table(report, sources) for name, sources in zip(names, GROUPS.values(), strict=True)}
+    for key, value in (tables | {"GROWTH": vllm_growth(), "TREE_GROWTH": tree_growth()}).items():
         text = text.replace("{{" + key + "}}", value)
     return text
 

@@ -71,6 +71,8 @@ class SourceBand(Band):
         Special rows, counted by reason.
     url, formula, limits
         Where it was published, which function is judged, what the line does not show.
+    group
+        Heading under which the line stands.
     """
 
     judged: str
@@ -81,6 +83,7 @@ class SourceBand(Band):
     url: str
     formula: str
     limits: str
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -94,8 +94,8 @@ def statistic(judged: Judged, predicted: Floats, measured: Floats) -> float:
     return float(size.mean() if judged == "mean" else np.median(size))
 
 
-def band_of(source: Source, rows: Sequence[Row]) -> SourceBand:
-    """Error of a source, judged.
+def band_of(source: Source, rows: Sequence[Row], group: str = "") -> SourceBand:
+    """Error of a source, judged; ``group`` is the heading it stands under.
 
     Raises
     ------
@@ -129,6 +129,7 @@ def band_of(source: Source, rows: Sequence[Row]) -> SourceBand:
         url=source.url,
         formula=source.formula,
         limits=source.limits,
+        group=group,
     )
 
 

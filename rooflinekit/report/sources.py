@@ -15,8 +15,8 @@ def short(value: float) -> str:
 
 
 def signed(value: float) -> str:
-    """Error in per cent with its sign."""
-    return f"{100 * value:+.1f}"
+    """Error in per cent with its sign; no decimals where they mean nothing."""
+    return f"{100 * value:+.1f}" if abs(value) < 1.0 else f"{100 * value:+.0f}"
 
 
 def judged_words(band: SourceBand) -> tuple[str, str]:
@@ -44,9 +44,13 @@ def sources_text(report: Report) -> RenderableType:
         rows.add_column(name, justify="right", no_wrap=True)
     rows.add_column("")
     flags: list[Text] = []
+    group = ""
     for band in report.bands:
         if not isinstance(band, SourceBand):
             continue
+        if band.group != group:
+            group = band.group
+            rows.add_row(Text(group, "bold"))
         value, limit = judged_words(band)
         rows.add_row(
             band.suite,
@@ -63,6 +67,7 @@ def sources_text(report: Report) -> RenderableType:
         flags += [Text(f"{band.suite}, {band.band}: {flag}", DIM) for flag in band.flags]
     notes = (
         "errors are predicted / published - 1, in %; plain: the same statistic of the guess made without the model",
+        "(with host time: the same model without it; growth and sign of trees in SGLang: that of a chain as deep)",
         "what each line does not show: docs/published.md, or --json",
     )
     return Group(rows, *flags, *(Text(note, DIM) for note in notes))
