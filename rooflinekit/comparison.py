@@ -107,7 +107,7 @@ def _compared(case: Case, hardware: Hardware, load: Load, max_k: int, calibratio
         speedup=best.speedup,
         break_even_acceptance_length=best.round_cost,
         verify_ratio=best.verify_s / best.decode_s,
-        draft_cost=(best.draft_s + best.draft_host_s) / (best.k * best.decode_s),
+        draft_cost=(best.draft_s + best.draft_host_s) / (best.k * best.plain_s),
         pays=best.speedup > 1.0,
         hosted=bool(case.machine.pass_host_s),
     )
