@@ -11,6 +11,15 @@ SERIAL_HOST = (
 )
 
 
+READ_UP_TO = 32.0
+"""Batch from which on the host time of a draft pass is doubtful."""
+
+HIDDEN_HOST = (
+    "host time of a draft pass was read at one request; at 64 requests vLLM hid most of it behind the device, so serial "
+    "drafting may be cheaper here"
+)
+
+
 def caveats(case: Case, load: Load, chosen: CurvePoint, best: CurvePoint, top: int) -> tuple[str, ...]:
     """Notes on a choice of K.
 
@@ -28,6 +37,8 @@ def caveats(case: Case, load: Load, chosen: CurvePoint, best: CurvePoint, top: i
     serial = case.drafter.serial_passes == "K" and chosen.draft_s < 5e-3 * chosen.k
     if serial and not case.machine.pass_host_s and not case.drafting.given:
         notes.append(SERIAL_HOST)
+    if case.drafter.serial_passes == "K" and case.machine.pass_host_s and float(load.batch) >= READ_UP_TO:
+        notes.append(HIDDEN_HOST)
     if chosen.verify_s < 0.97 * chosen.decode_s:
         ratio = chosen.decode_s / chosen.verify_s
         notes.append(

@@ -75,6 +75,20 @@ def test_host_time_passes_by_drafter():
         assert one(machine=machine, drafter=drafter).draft_host_s == pytest.approx(1e-3)
 
 
+def test_host_time_of_passes_is_doubted_in_a_batch():
+    """Figure 4 of arXiv:2601.11580: at 64 requests most of it is hidden."""
+    from rooflinekit.caveats import HIDDEN_HOST, caveats
+
+    case = Case(with_host(H100, VLLM), LLAMA, EAGLE, Constant(0.8))
+
+    def notes(batch):
+        curve = curve_of(case.rounds(batch=batch, context=500.0, k=np.arange(1.0, 5.0)))
+        return caveats(case, Load(batch, 500.0), curve[2], curve[3], 4)
+
+    assert HIDDEN_HOST in notes(64.0)
+    assert HIDDEN_HOST not in notes(1.0)
+
+
 def test_overlap_hides_the_shorter_part():
     bare, half, whole = one(), one(Drafting(overlap=0.5)), one(Drafting(overlap=1.0))
     assert whole.round_s == pytest.approx(max(bare.draft_s, bare.verify_s))
