@@ -26,10 +26,10 @@ def make_acceptance(
     acceptance_length: float | None = None,
     measured_k: int | None = None,
     survival: str | Sequence[float] | None = None,
-    file: str | Path | None = None,
+    acceptance: str | Path | Acceptance | None = None,
     decay: str | Sequence[float] | None = None,
 ) -> Acceptance:
-    """Build acceptance from exactly one of its descriptions.
+    """Build acceptance from exactly one of its descriptions; the options are those of :func:`rooflinekit.recommend`.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ def make_acceptance(
         Tokens per round, bonus included, and the K it was measured with.
     survival
         S_1, S_2, ..., as numbers or as text with commas.
-    file
-        File (JSON or YAML) or name of a shipped profile.
+    acceptance
+        File (JSON or YAML), name of a shipped profile, or an object, which is handed back.
     decay
         Rate of the first draft and rate that far drafts tend to.
 
@@ -49,7 +49,12 @@ def make_acceptance(
     AcceptanceError
         None or several were given, or the numbers are impossible.
     """
-    _check_given((alpha, acceptance_length, survival, file, decay), acceptance_length, measured_k)
+    named = acceptance is None or isinstance(acceptance, str | Path)
+    if not named and any(one is not None for one in (alpha, acceptance_length, measured_k, survival, decay)):
+        raise AcceptanceError("acceptance was given twice: as an object and as numbers; give one of them")
+    if acceptance is not None and not isinstance(acceptance, str | Path):
+        return acceptance
+    _check_given((alpha, acceptance_length, survival, acceptance, decay), acceptance_length, measured_k)
     if alpha is not None:
         if not math.isfinite(alpha):
             raise AcceptanceError(f"acceptance rate {alpha} is not in 0..1; give a probability such as 0.8")
@@ -66,7 +71,7 @@ def make_acceptance(
                 "far ones: --decay 0.8,0.65"
             )
         return Decaying(rates[0], rates[1])
-    return find_acceptance(str(file))
+    return find_acceptance(str(acceptance))
 
 
 def _check_given(values: tuple[object, ...], acceptance_length: float | None, measured_k: int | None) -> None:

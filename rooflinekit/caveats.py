@@ -15,8 +15,8 @@ READ_UP_TO = 32.0
 """Batch from which on the host time of a draft pass is doubtful."""
 
 HIDDEN_HOST = (
-    "host time of a draft pass was read at one request; at 64 requests vLLM hid most of it behind the device, so serial "
-    "drafting may be cheaper here"
+    "host time of a draft pass was read at one request; at 64 requests vLLM hid most of it behind the device, so "
+    "serial drafting may be cheaper here"
 )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from rooflinekit.capacity import drafting_bytes, remedy
 from rooflinekit.curve import Case, allowed_k, curve_of, plan_at, rounds_by_k
@@ -42,6 +43,10 @@ class Comparison:
     draft_cost: float
     pays: bool
     hosted: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON or a row of a table."""
+        return asdict(self)
 
 
 def plan_bytes(plan: tuple[Pass, ...]) -> Real:

@@ -9,7 +9,7 @@ draft, they are always a beginning of each one. DSpark and vLLM call it adaptive
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
@@ -41,6 +41,10 @@ class Verification:
         The best single length for all sequences.
     same_tokens, same_s
         Tokens and time of a round with that length.
+    batch_tokens_per_s
+        By the number of drafts that are verified in all, the likeliest first: 0, 1, ..., sequences x K.
+    same_batch_tokens_per_s
+        By the single length of all sequences: 0, 1, ..., K.
     """
 
     lengths: tuple[int, ...]
@@ -49,6 +53,8 @@ class Verification:
     same_length: int
     same_tokens: float
     same_s: float
+    batch_tokens_per_s: Floats = field(compare=False, repr=False)
+    same_batch_tokens_per_s: Floats = field(compare=False, repr=False)
 
     @property
     def gain(self) -> float:
@@ -104,6 +110,8 @@ def verify_by_confidence(survival: Floats, round_s: Callable[[Floats], Floats]) 
         same_length=same,
         same_tokens=float(same_tokens[same]),
         same_s=float(same_s[same]),
+        batch_tokens_per_s=tokens / times,
+        same_batch_tokens_per_s=same_tokens / same_s,
     )
 
 

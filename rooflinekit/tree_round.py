@@ -142,6 +142,8 @@ class TreeAnswer:
         The best tree, and the best chain under the same times.
     given
         Trees that were named.
+    rates
+        Rank acceptance that they were judged by, for :func:`rooflinekit.plot.tree.draw_tree`.
     flags
         Options by engine for the best tree; an engine that builds its own keeps only size and depth.
     """
@@ -156,11 +158,14 @@ class TreeAnswer:
     context: float
     choice: TreeChoice
     given: tuple[GivenTree, ...]
+    rates: RankAcceptance
     flags: Mapping[str, str]
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
-        plain = {name: getattr(self, name) for name in self.__slots__ if name not in ("choice", "given")}
+        plain = {
+            name: getattr(self, name) for name in self.__slots__ if name not in ("choice", "given", "rates")
+        }
         return plain | self.choice.as_dict() | {"given": [asdict(one) for one in self.given]}
 
 

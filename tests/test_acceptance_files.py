@@ -191,8 +191,8 @@ def test_the_decay_option():
         ({"decay": "0.8"}, "give two"),
         ({"decay": "0.8,x"}, "--decay 0.8,0.65"),
         ({"decay": "0.8,0.6", "alpha": 0.5}, "--alpha and --decay"),
-        ({"file": "eagle3-qwen3-8b-mtbench"}, "did you mean eagle3-qwen3-8b-mt-bench"),
-        ({"file": "missing.yaml"}, "missing.yaml cannot be read"),
+        ({"acceptance": "eagle3-qwen3-8b-mtbench"}, "did you mean eagle3-qwen3-8b-mt-bench"),
+        ({"acceptance": "missing.yaml"}, "missing.yaml cannot be read"),
     ],
 )
 def test_options_that_cannot_be_used(options, words):

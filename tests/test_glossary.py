@@ -22,7 +22,7 @@ GLOSSARY = ROOT / "docs" / "glossary.md"
 
 ORDINARY = {
     # English words whose meaning is the same here as everywhere, and which carry no unit.
-    "name", "label", "title", "notes", "source", "values", "count", "seed", "file",
+    "name", "label", "title", "notes", "source", "values", "count", "seed",
     # The object itself, named by its class.
     "machine", "target", "precision", "drafter", "drafters", "acceptance", "works",
 }  # fmt: skip

@@ -91,3 +91,16 @@ def test_the_time_is_that_of_the_same_round():
 def test_what_is_no_table_of_survival_is_refused(table):
     with pytest.raises(AcceptanceError, match="fall along each row"):
         verify_by_confidence(np.array(table), lambda rows: rows)
+
+
+@given(tables(), st.floats(0.1, 10.0), st.floats(0.0, 2.0))
+def test_the_rates_by_rows_hold_both_choices(survival, fixed, per_row):
+    """The best of each list is what was chosen, nothing verified is the same for both, and so is everything."""
+    found = verify_by_confidence(survival, lambda rows: fixed + per_row * rows)
+    assert len(found.batch_tokens_per_s) == survival.size + 1
+    assert found.batch_tokens_per_s.max() == found.tokens / found.round_s
+    assert found.same_batch_tokens_per_s.max() == found.same_tokens / found.same_s
+    assert found.batch_tokens_per_s[0] == found.same_batch_tokens_per_s[0]
+    assert found.batch_tokens_per_s[-1] == pytest.approx(found.same_batch_tokens_per_s[-1])
+    lengths = survival.shape[0] * np.arange(survival.shape[1] + 1)
+    assert np.all(found.batch_tokens_per_s[lengths] >= found.same_batch_tokens_per_s - 1e-9)

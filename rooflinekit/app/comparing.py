@@ -35,13 +35,14 @@ def levers(
     batch
         Sequences of the second half of the table; the first is of one.
     """
-    from rooflinekit.app.drafting import ACCEPTANCE, acceptance_of
+    from rooflinekit.acceptance_options import make_acceptance
+    from rooflinekit.app.drafting import ACCEPTANCE
     from rooflinekit.levers import Option, lever_table
     from rooflinekit.resolve import load_of, number, setup
 
     number(max_k, "--max-k", 1, 1024)
     load_of(batch, context)
-    accepted = acceptance_of(**{name: options.pop(name) for name in ACCEPTANCE if name in options})
+    accepted = make_acceptance(**{name: options.pop(name) for name in ACCEPTANCE if name in options})
     ready = setup(model, hardware, **options)
     built, left_out = quantised(model, hardware, drafter, formats, options)
     if small is not None:

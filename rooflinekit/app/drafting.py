@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from rooflinekit.acceptance import Acceptance
     from rooflinekit.comparison import Comparison
     from rooflinekit.curve import Case
     from rooflinekit.drafters import Drafter
@@ -161,6 +160,7 @@ def asked_case(
     options: dict[str, Any],
 ) -> _Asked:
     """Sort options into acceptance, drafting and device, and check the numbers."""
+    from rooflinekit.acceptance_options import make_acceptance
     from rooflinekit.curve import Case
     from rooflinekit.drafting_options import make_drafter
 
@@ -173,19 +173,30 @@ def asked_case(
         number(k, "--k", 1, 1024)
     built = make_drafter(drafter, ready.target, dtype, ready.hardware)
     return _Asked(
-        Case(ready.machine, ready.target, built, acceptance_of(**accepted), _drafting(**run)), ready
+        Case(ready.machine, ready.target, built, make_acceptance(**accepted), _drafting(**run)), ready
     )
 
 
-def acceptance_of(acceptance: str | Path | Acceptance | None = None, **described: Any) -> Acceptance:
-    """Acceptance from the options that describe it."""
-    from rooflinekit.acceptance_options import make_acceptance
+def make_case(
+    model: str | Path | Llm, hardware: str | Path | Hardware, drafter: str | Drafter, **options: Any
+) -> Case:
+    """Device, target, drafter and acceptance as one object, for grids of your own.
 
-    if acceptance is None or isinstance(acceptance, str | Path):
-        return make_acceptance(**described, file=acceptance)
-    if any(value is not None for value in described.values()):
-        raise RooflineError("acceptance was given twice: as an object and as numbers; give one of them")
-    return acceptance
+    ``case.rounds(batch=, context=, k=)`` takes arrays that broadcast; :func:`rooflinekit.limits.schedule` and
+    :func:`rooflinekit.limits.best_k_table` take the case itself.
+
+    Parameters
+    ----------
+    model, hardware, drafter
+        As in :func:`recommend`; so are the options that describe acceptance, drafting and device.
+
+    Examples
+    --------
+    >>> case = make_case("llama-3.1-8b", "h100-sxm", "eagle3", alpha=0.8, calibration="datasheet")
+    >>> case.rounds(batch=1.0, context=4096.0, k=4.0).speedup > 2.5
+    True
+    """
+    return asked_case(model, hardware, drafter, max_k=1, k=None, options=options).case
 
 
 def _drafting(
@@ -224,7 +235,9 @@ def sweep(
     Parameters
     ----------
     model, hardware, drafter
-        As in :func:`recommend`; so are the remaining options.
+        As in :func:`recommend`.
+    **options
+        Those of :func:`setup`; drafters run in their own format, one after the other.
     batch, context, k, alpha
         Axes; K is 1 to 8 by default, or up to the drafter's trained block.
     """

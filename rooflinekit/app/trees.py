@@ -54,7 +54,7 @@ def best_tree(
     trees
         Known trees, files, or ``STEPS,TOPK,TOKENS`` as SGLang takes them.
     max_nodes, max_depth
-        Largest tree to try.
+        Largest tree to try; it is no deeper than acceptance was measured.
     """
     from rooflinekit.engines import flags
     from rooflinekit.tree_round import TreeAnswer
@@ -68,6 +68,7 @@ def best_tree(
         options = {"alpha": 0.0} | {name: value for name, value in options.items() if value is not None}
     asked = asked_case(model, hardware, drafter, max_k=max_depth, k=None, options=options)
     case, ready = asked.case, asked.ready
+    max_depth = min(max_depth, case.acceptance.max_k or max_depth)
     rates = _rates(case.acceptance, rank_decay, rank_accuracies, max_depth)
     choice = best_on_device(case, load, rates, max_nodes=max_nodes, max_depth=max_depth)
     tree = choice.tree
@@ -82,6 +83,7 @@ def best_tree(
         context=context,
         choice=choice,
         given=tuple(_given(case, load, name, rates) for name in trees),
+        rates=rates,
         flags=flags(case.drafter.name, tree.depth, topk=max(tree.branching, 1), nodes=tree.width),
     )
 
@@ -96,8 +98,7 @@ def _rates(acceptance: Acceptance, decay: float, accuracies: str | None, depth: 
             return known[accuracies]
         found = read_head_accuracies(Path(accuracies))
         return next(iter(found.values()))
-    levels = min(depth, acceptance.max_k or depth)
-    conditional = np.asarray(acceptance.conditional_at(np.arange(1.0, levels + 1.0)))
+    conditional = np.asarray(acceptance.conditional_at(np.arange(1.0, depth + 1.0)))
     source = f"{acceptance.label}, rank decay {decay:g} (assumed)"
     return from_conditional([min(float(rate), 1.0) for rate in conditional], decay, source=source)
 

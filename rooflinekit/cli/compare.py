@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 import click
@@ -30,7 +29,7 @@ def command(as_json: bool, drafters: str, **options: Any) -> None:  # noqa: FBT0
         raise click.UsageError("--drafters is empty; write for example --drafters eagle3,dflash")
     rows = compare(options.pop("model"), options.pop("hardware"), names, **options)
     if as_json:
-        print_json([asdict(row) for row in rows])
+        print_json([row.as_dict() for row in rows])
         return
     from rooflinekit.report.comparison import comparison_text
 

@@ -94,7 +94,7 @@ def _answer(given: Mapping[str, Any]) -> Diagnosis:
         survival=survival,
         deep=_deep(given, measured),
         predicted=predicted,
-        launch_cost=launch,
+        launch_draft_cost=launch,
         predicted_by=predicted_by(given, ready),
     )
 
@@ -118,7 +118,9 @@ def _of_sweep(given: Mapping[str, Any], survival: Survival | None, ready: Setup 
     sweep = sweep_of([replace(row, weight_only=weight_only) for row in rows])
     predicted, launch = beside(given, sweep.best_run.measured, ready)
     source = predicted_by(given, ready)
-    return diagnose(sweep, survival=survival, predicted=predicted, launch_cost=launch, predicted_by=source)
+    return diagnose(
+        sweep, survival=survival, predicted=predicted, launch_draft_cost=launch, predicted_by=source
+    )
 
 
 def _time(given: Mapping[str, Any], time: str, rate: str) -> float | None:

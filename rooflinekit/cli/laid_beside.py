@@ -17,7 +17,7 @@ from rooflinekit.transformer import forward_pass
 if TYPE_CHECKING:
     from rooflinekit.drafters import Drafter
 
-DEVICE = ("dtype", "kv_dtype", "tp", "calibration", "stack", "routing_overlap")
+DEVICE = ("dtype", "kv_dtype", "tp", "calibration", "stack", "routing_overlap", "host")
 BESIDE: dict[str, Any] = {
     "context": 4096,
     "dtype": "auto",
@@ -26,6 +26,7 @@ BESIDE: dict[str, Any] = {
     "calibration": "auto",
     "stack": None,
     "routing_overlap": 0.0,
+    "host": "none",
 }
 """Options that only a prediction reads, with their defaults."""
 
@@ -52,7 +53,8 @@ def predicted_by(given: Mapping[str, Any], ready: Setup | None) -> str:
     calibration = ready.calibration.name if ready.calibration else "datasheet"
     drafter = f" + {given['drafter']}" if given["drafter"] else ""
     llm, load = ready.target.llm.name, f"batch {given['batch']:g}, context {given['context']:g}"
-    return f"{llm}{drafter} on {ready.hardware.name} ({calibration}), {load}"
+    host = "" if given["host"] == "none" else f", host time {given['host']}"
+    return f"{llm}{drafter} on {ready.hardware.name} ({calibration}), {load}{host}"
 
 
 def ready_for(given: Mapping[str, Any]) -> Setup | None:
@@ -86,7 +88,9 @@ def beside(
     length = measured.acceptance_length or 1.0
     if given["drafter"] is None:
         plain = target.step_s(device, load.batch, load.context, 1.0)
-        return Round(measured.k, length, 0.0, verify, plain), None
+        each = device.token_host_s * load.batch
+        host_s, plain_host_s = (device.step_host_s + each * rows for rows in (measured.rows, 1))
+        return Round(measured.k, length, 0.0, verify, plain, host_s, plain_host_s), None
     drafter = make_drafter(given["drafter"], target, hardware=ready.hardware)
     k = float(_trained(drafter, measured.k))
     one = speculate(device, target, drafter, Constant(0.0), batch=load.batch, context=load.context, k=k)

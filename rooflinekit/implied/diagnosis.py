@@ -156,7 +156,7 @@ def diagnose(
     survival: Survival | None = None,
     deep: Measured | None = None,
     predicted: Round | None = None,
-    launch_cost: float | None = None,
+    launch_draft_cost: float | None = None,
     predicted_by: str = "",
 ) -> Diagnosis:
     """Say what measured numbers imply.
@@ -171,7 +171,7 @@ def diagnose(
         P(the first i drafts are all accepted), for other K.
     deep
         The same setting at a long context.
-    predicted, launch_cost
+    predicted, launch_draft_cost
         The library's round for the same target, drafter and device; c if all were launches
         (:func:`~rooflinekit.implied.device.launch_draft_cost`).
     predicted_by
@@ -194,8 +194,8 @@ def diagnose(
         seen = verify_attention(effect)
         found += [seen] if seen is not None else []
     if predicted is not None:
-        facts += predicted_facts(implied, predicted, launch_cost)
-        deeper = launch_bound_draft(launch_cost or 0.0)
+        facts += predicted_facts(implied, predicted, launch_draft_cost)
+        deeper = launch_bound_draft(launch_draft_cost or 0.0)
         found += [deeper] if deeper is not None and verdict(implied) != "pays" else []
     best, near = best_k(over[0]) if over is not None else (None, ())
     return Diagnosis(

@@ -18,7 +18,7 @@ def comparison_table(rows: Sequence[Comparison]) -> Table:
     shown = table()
     shown.add_column("drafter", no_wrap=True)
     shown.add_column("passes", no_wrap=True)
-    for name in ("bytes/round", "draft K=1", "K=4", "K=16", "per K"):
+    for name in ("bytes", "draft K=1", "K=4", "K=16", "per K"):
         shown.add_column(name, justify="right")
     shown.add_column("bound")
     for name in ("best K", "tokens", "break-even", "speedup"):

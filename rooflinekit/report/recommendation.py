@@ -15,8 +15,8 @@ from rooflinekit.report.prediction import source_line
 from rooflinekit.report.style import BAD, DIM, GOOD, seconds, size, table, times
 
 LEGEND = (
-    "R(W): a verify of K + 1 rows over a plain step; round cost: draft + verify in plain steps, the tokens per round "
-    "at which speculation breaks even"
+    "R(W): a verify of K + 1 rows over a plain step; round cost: draft, verify and host in plain steps, the tokens per "
+    "round at which speculation breaks even"
 )
 DOUBTFUL = 0.3
 """An expected error above this is said in the headline."""
@@ -100,6 +100,9 @@ def recommendation_text(
         parts += _options(forced, around.forced_acceptance, engine)
     parts.append(Text(f"drafter: {one.drafter_title}", DIM))
     parts.append(Text(source_line(one.calibration, one.expected_error, one.evidence["weakest"])))
+    if one.best.decode_host_s:
+        spent = f"{seconds(one.best.decode_host_s)} of a plain step, {seconds(one.best.host_s)} of a round"
+        parts.append(Text(f"host time counted: {spent}"))
     parts += [Text(f"note: {note}") for note in one.notes]
     if not one.fits:
         need = f"{size(one.memory_bytes)} of {size(one.memory_capacity_bytes)}"
