@@ -18,8 +18,9 @@ from rooflinekit.work import Pass, Real
 class Comparison:
     """One drafter beside others (times in s, bytes per round and c at its best K).
 
-    ``draft_s`` is all drafting of a round for K = 1, 2, ..., host time included where the machine has any
-    (``hosted``); ``slope_s`` what one more K adds on average.
+    ``draft_s`` and ``draft_host_s`` are all drafting of a round for K = 1, 2, ..., on the device and on the
+    host; ``slope_s`` is what one more K adds to both on average; ``hosted`` says whether the machine has any host
+    time.
     """
 
     model: str
@@ -33,6 +34,7 @@ class Comparison:
     serial_passes: str
     bytes_per_round: float
     draft_s: tuple[float, ...]
+    draft_host_s: tuple[float, ...]
     slope_s: float
     bound: str
     k: int
@@ -89,7 +91,9 @@ def _compared(case: Case, hardware: Hardware, load: Load, max_k: int, calibratio
     curve = curve_of(rounds_by_k(case, load, top))
     best = max(curve, key=lambda point: point.speedup)
     plan = plan_at(case, load, best)
-    draft = tuple(point.draft_s + point.draft_host_s for point in curve)
+    draft = tuple(point.draft_s for point in curve)
+    hosted = tuple(point.draft_host_s for point in curve)
+    total = tuple(map(sum, zip(draft, hosted, strict=True)))
     context = float(load.context) + top + 1
     extra = drafting_bytes(drafter, target, load, top)
     missing = remedy(target, hardware, float(load.batch), context, extra)
@@ -105,7 +109,8 @@ def _compared(case: Case, hardware: Hardware, load: Load, max_k: int, calibratio
         serial_passes=drafter.serial_passes,
         bytes_per_round=float(plan_bytes(plan)),
         draft_s=draft,
-        slope_s=(draft[-1] - draft[0]) / (top - 1) if top > 1 else 0.0,
+        draft_host_s=hosted,
+        slope_s=(total[-1] - total[0]) / (top - 1) if top > 1 else 0.0,
         bound=_bound(plan, case),
         k=best.k,
         acceptance_length=best.acceptance_length,

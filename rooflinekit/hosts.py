@@ -29,6 +29,8 @@ class Host:
         Of every serial draft pass, besides.
     row_s
         Of every row that is sampled or judged.
+    round_s
+        Of every round of speculation, besides a step: judging, sampling, bookkeeping.
     kind
         How they are known.
     ref
@@ -39,6 +41,7 @@ class Host:
     step_s: float = 0.0
     pass_s: float = 0.0
     row_s: float = 0.0
+    round_s: float = 0.0
     kind: Kind = "assumed"
     ref: str = ""
 
@@ -68,7 +71,7 @@ HOSTS = {"none": NO_HOST, "vllm": VLLM}
 
 
 def host_of(text: str) -> Host:
-    """Host time by the name of an engine, or as ``STEP,PASS,ROW`` with units: ``1.2ms,0.4ms,5us``.
+    """Host time by the name of an engine, or as ``STEP,PASS,ROW,ROUND`` with units: ``1.2ms,0.4ms,5us``.
 
     Raises
     ------
@@ -85,21 +88,23 @@ def host_of(text: str) -> Host:
         return HOSTS[name]
     if not re.match(r"[\d.]", name):
         raise RooflineError(
-            f"host time of {text!r} is unknown; {nearest(name, HOSTS)}, or give your own: --host STEP,PASS,ROW such as "
+            f"host time of {text!r} is unknown; {nearest(name, HOSTS)}, or give your own: --host STEP,PASS,ROW,ROUND such as "
             "1.2ms,0.4ms,5us"
         )
     try:
         numbers = [units.parse(part.strip(), "s") for part in text.split(",")]
     except UnitError as error:
         raise RooflineError(
-            f"--host {text!r}: {error}; write STEP,PASS,ROW such as 1.2ms,0.4ms,5us"
+            f"--host {text!r}: {error}; write STEP,PASS,ROW,ROUND such as 1.2ms,0.4ms,5us"
         ) from error
-    if len(numbers) > 3 or not all(0.0 <= value <= 10.0 for value in numbers):
+    if len(numbers) > 4 or not all(0.0 <= value <= 10.0 for value in numbers):
         raise RooflineError(
-            f"--host {text!r} is not one to three times of 0 to 10 s; write STEP,PASS,ROW such as 1.2ms,0.4ms,5us"
+            f"--host {text!r} is not one to four times of 0 to 10 s; write STEP,PASS,ROW,ROUND such as 1.2ms,0.4ms,5us"
         )
-    step, each_pass, row = (*numbers, 0.0, 0.0)[:3]
-    return Host(name="given", step_s=step, pass_s=each_pass, row_s=row, ref="given by the user")
+    step, each_pass, row, whole = (*numbers, 0.0, 0.0, 0.0)[:4]
+    return Host(
+        name="given", step_s=step, pass_s=each_pass, row_s=row, round_s=whole, ref="given by the user"
+    )
 
 
 def with_host(machine: Machine, host: Host) -> Machine:
@@ -111,5 +116,6 @@ def with_host(machine: Machine, host: Host) -> Machine:
         step_host_s=host.step_s,
         pass_host_s=host.pass_s,
         token_host_s=host.row_s,
+        round_host_s=host.round_s,
         evidence={**machine.evidence, "host": host.kind},
     )

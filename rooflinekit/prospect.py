@@ -131,7 +131,7 @@ def _by_confidence(case: Case, load: Load, chosen: CurvePoint, top: int) -> ByCo
     found = []
     for k in range(1, top + 1):
         table = rows[member, :k]
-        one = schedule_verification(case.machine, case.target, case.drafter, table, float(load.context))
+        one = schedule_verification(case, table, float(load.context))
         found.append(ByConfidence(k=k, lengths=one.lengths, gain=one.tokens / one.round_s / plain - 1.0))
     return max(found, key=lambda one: one.gain)
 

@@ -9,20 +9,14 @@ draft, they are always a beginning of each one. DSpark and vLLM call it adaptive
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rooflinekit.drafters.base import Drafter
+from rooflinekit.curve import Case, Floats
 from rooflinekit.errors import AcceptanceError
 from rooflinekit.load import Load
-from rooflinekit.speculation import Drafting, round_of
-from rooflinekit.target import Target
-from rooflinekit.work import Machine
-
-Floats: TypeAlias = NDArray[np.float64]
+from rooflinekit.speculation import round_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,17 +109,15 @@ def verify_by_confidence(survival: Floats, round_s: Callable[[Floats], Floats]) 
     )
 
 
-def schedule_verification(
-    machine: Machine, target: Target, drafter: Drafter, survival: Floats, context: float
-) -> Verification:
+def schedule_verification(case: Case, survival: Floats, context: float) -> Verification:
     """Choose the drafts to verify on a device, for sequences whose drafts are K tokens long.
 
     Drafting is paid for all K of every sequence; rows of unequal lengths are timed at their mean width.
 
     Parameters
     ----------
-    machine, target, drafter
-        As in :func:`~rooflinekit.speculation.speculate`.
+    case
+        Machine, target, drafter, and how rounds are run; its acceptance is not used.
     survival
         As in :func:`verify_by_confidence`.
     context
@@ -135,9 +127,8 @@ def schedule_verification(
     load, emitted = Load(float(sequences), context), 1.0 + float(np.sum(survival)) / sequences
 
     def round_s(rows: Floats) -> Floats:
-        drafting = Drafting(width=rows / sequences)
-        return np.asarray(
-            round_of(machine, target, drafter, load, emitted, k=float(k), drafting=drafting).round_s
-        )
+        wide = replace(case.drafting, width=rows / sequences)
+        found = round_of(case.machine, case.target, case.drafter, load, emitted, k=float(k), drafting=wide)
+        return np.asarray(found.round_s)
 
     return verify_by_confidence(survival, round_s)

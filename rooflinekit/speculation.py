@@ -254,7 +254,10 @@ def round_of(
         draft_s=draft_s,
         verify_s=target.step_s(machine, batch, context, width),
         decode_s=decode_s,
-        host_s=machine.step_host_s + machine.token_host_s * batch * width + draft_host_s,
+        host_s=plain_host_s
+        + machine.token_host_s * batch * (width - 1.0)
+        + machine.round_host_s
+        + draft_host_s,
         decode_host_s=plain_host_s,
         draft_host_s=draft_host_s,
         overlap=drafting.overlap,

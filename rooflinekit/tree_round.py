@@ -92,7 +92,9 @@ def _choose(times: DraftTimes, rates: RankAcceptance, max_nodes: int, max_depth:
         plain_s=decode_s + float(machine.step_host_s + machine.token_host_s * batch),
         draft_pass_s=times.level_s,
         draft_once_s=times.once_s,
-        host_s=lambda rows: np.asarray(machine.step_host_s + machine.token_host_s * batch * rows),
+        host_s=lambda rows: np.asarray(
+            machine.step_host_s + machine.round_host_s + machine.token_host_s * batch * rows
+        ),
         max_nodes=max_nodes,
         max_depth=max_depth,
     )

@@ -129,9 +129,9 @@ class Machine:
         Link bandwidth per direction (B/s) for collectives; 0 when there is none.
     ceilings
         ``(kind, dtype) -> Ceiling``; ``"*"`` stands for any dtype. Missing: plain roofline.
-    step_host_s, token_host_s, pass_host_s
-        Host time of a step, of each row that is sampled or judged, and of each serial draft pass (s), outside
-        the device.
+    step_host_s, token_host_s, pass_host_s, round_host_s
+        Host time of a step, of each row that is sampled or judged, of each serial draft pass, and of a round of
+        speculation besides (s), outside the device.
     evidence
         Kind of evidence by input (``bandwidth``, ``peak bf16`` ..., ``link``, ``ceilings``).
     """
@@ -144,6 +144,7 @@ class Machine:
     step_host_s: Real = 0.0
     token_host_s: Real = 0.0
     pass_host_s: Real = 0.0
+    round_host_s: Real = 0.0
     evidence: Mapping[str, Kind] = field(default_factory=dict)
 
     def ceiling(self, kind: str, dtype: str) -> Ceiling:

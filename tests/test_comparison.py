@@ -25,7 +25,7 @@ def test_what_each_way_of_drafting_pays(calibration):
     rows = by_name(
         "eagle", "eagle3", "dflash", "dspark", "small-lm:llama-3.2-1b", "ngram", calibration=calibration
     )
-    draft = {name: np.array(row.draft_s) for name, row in rows.items()}
+    draft = {name: np.array(row.draft_s) + np.array(row.draft_host_s) for name, row in rows.items()}
     k = np.arange(1.0, 8.0)
     for serial in ("eagle", "eagle3", "small-lm:llama-3.2-1b"):
         # Proportional to K: the first pass differs by the cache it fills (and EAGLE-3's fusion) only.
@@ -80,6 +80,23 @@ def test_orders_are_printed_beside_what_is_told(capsys):
     assert "3.3616" in text
     assert "0.15 .. 0.3" in text
     assert "in vLLM" in text
+
+
+def test_drafters_may_bring_their_own_acceptance():
+    """A lookup is not accepted as often as a trained head; equal acceptance would put it on top."""
+    rows = rk.compare("llama-3.1-8b", "h100-sxm", ["eagle3", "ngram@0.3", "dflash@0.5"], alpha=0.7)
+    assert [row.acceptance for row in rows] == ["alpha 0.7", "alpha 0.3", "alpha 0.5"]
+    for row, alpha in zip(rows, (0.7, 0.3, 0.5), strict=True):
+        alone = rk.recommend("llama-3.1-8b", "h100-sxm", row.drafter, alpha=alpha)
+        assert (row.k, row.speedup) == (alone.k, pytest.approx(alone.speedup))
+    named = rk.compare("llama-3.1-8b", "h100-sxm", ["eagle3@eagle3-llama-3.1-8b-mt-bench"])
+    assert named[0].k == 3
+
+
+@pytest.mark.parametrize(("spec", "words"), [("eagle3@1.5", "1.5"), ("eagle3@nothing", "nothing")])
+def test_an_own_acceptance_that_is_none_is_refused(spec, words):
+    with pytest.raises(rk.RooflineError, match=words):
+        rk.compare("llama-3.1-8b", "h100-sxm", [spec])
 
 
 # --- unlike sequences

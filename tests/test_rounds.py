@@ -59,11 +59,11 @@ def test_measured_drafting_replaces_the_models():
 
 def test_host_time_is_added_where_it_is_spent():
     """A step, K passes, and each row; a block drafter starts one pass."""
-    host = Host(name="h", step_s=1e-3, pass_s=2e-4, row_s=1e-5)
+    host = Host(name="h", step_s=1e-3, pass_s=2e-4, row_s=1e-5, round_s=3e-4)
     machine = with_host(H100, host)
     bare, hosted = one(batch=8.0), one(machine=machine, batch=8.0)
     assert hosted.plain_s - bare.plain_s == pytest.approx(1e-3 + 8e-5)
-    assert hosted.round_s - bare.round_s == pytest.approx(1e-3 + 4 * 2e-4 + 40 * 1e-5)
+    assert hosted.round_s - bare.round_s == pytest.approx(1e-3 + 4 * 2e-4 + 40 * 1e-5 + 3e-4)
     block = one(machine=machine, drafter=dflash.for_target(LLAMA.llm, BF16), batch=8.0)
     assert block.draft_host_s == pytest.approx(2e-4)
 
@@ -134,6 +134,7 @@ def test_the_account_sums_on_ten_thousand_random_configurations():
             step_host_s=float(rng.choice([0.0, 1e-3])),
             token_host_s=float(rng.choice([0.0, 1e-5])),
             pass_host_s=float(rng.choice([0.0, 4e-4])),
+            round_host_s=float(rng.choice([0.0, 7e-4])),
         )
         k = float(rng.integers(1, (drafter.max_k or 16) + 1))
         width = None if rng.random() < 0.7 else k + 1.0 + rng.integers(0, 60)
@@ -178,7 +179,7 @@ def test_host_times_are_read(text, times):
     assert (found.step_s, found.pass_s, found.row_s) == pytest.approx(times)
 
 
-@pytest.mark.parametrize("text", ["vlm", "", "1.2", "1ms,2ms,3ms,4ms", "11 s", "1ms,", "1GB", "-1ms"])
+@pytest.mark.parametrize("text", ["vlm", "", "1.2", "1ms,2ms,3ms,4ms,5ms", "11 s", "1ms,", "1GB", "-1ms"])
 def test_what_is_no_host_time_is_refused(text):
     with pytest.raises(RooflineError):
         host_of(text)

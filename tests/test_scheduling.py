@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflinekit.acceptance import Constant
+from rooflinekit.curve import Case
 from rooflinekit.drafters import dspark
 from rooflinekit.errors import AcceptanceError
 from rooflinekit.precision import precision
@@ -68,11 +69,11 @@ def test_unlike_sequences_gain_under_load():
     drafter = dspark.for_target(LLAMA.llm, LLAMA.precision)
     rates = np.repeat([0.9, 0.3], 128)
     survival = rates[:, None] ** np.arange(1.0, 8.0)
-    loaded = schedule_verification(H100, LLAMA, drafter, survival, 1000.0)
+    loaded = schedule_verification(Case(H100, LLAMA, drafter, Constant(0.5)), survival, 1000.0)
     good, bad = set(loaded.lengths[:128]), set(loaded.lengths[128:])
     assert min(good) > max(bad)
     assert loaded.gain > 0.05
-    alone = schedule_verification(H100, LLAMA, drafter, survival[[0, -1]], 1000.0)
+    alone = schedule_verification(Case(H100, LLAMA, drafter, Constant(0.5)), survival[[0, -1]], 1000.0)
     assert alone.gain < 0.01
 
 
@@ -80,7 +81,7 @@ def test_the_time_is_that_of_the_same_round():
     """Verifying everything costs what `speculate` says."""
     drafter = dspark.for_target(LLAMA.llm, LLAMA.precision)
     survival = np.tile(0.95 ** np.arange(1.0, 8.0), (4, 1))
-    found = schedule_verification(H100, LLAMA, drafter, survival, 2048.0)
+    found = schedule_verification(Case(H100, LLAMA, drafter, Constant(0.5)), survival, 2048.0)
     whole = speculate(H100, LLAMA, drafter, Constant(0.95), batch=4.0, context=2048.0, k=7.0)
     assert set(found.lengths) == {7}
     assert found.round_s == pytest.approx(float(whole.round_s), rel=1e-12)

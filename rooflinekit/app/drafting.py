@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+    from rooflinekit.acceptance import Acceptance
     from rooflinekit.comparison import Comparison
     from rooflinekit.curve import Case
     from rooflinekit.drafters import Drafter
@@ -124,13 +125,24 @@ def compare(
     max_k: int = 16,
     **options: Any,
 ) -> tuple[Comparison, ...]:
-    """Put drafters side by side at equal acceptance; parameters as in :func:`recommend`."""
+    """Put drafters side by side; parameters as in :func:`recommend`.
+
+    All have the acceptance of the options, except a drafter that is written with its own:
+    ``dflash@0.7``, ``eagle3@eagle3-llama-3.1-8b-mt-bench`` (a rate, a published profile, or a file).
+    """
     from rooflinekit.comparison import compare_drafters
 
     names = [drafters] if isinstance(drafters, str) else drafters
-    asked = [
-        asked_case(model, hardware, drafter, max_k=max_k, k=None, options=dict(options)) for drafter in names
-    ]
+    asked = []
+    for name in names:
+        drafter, own = _with_acceptance(name)
+        if own is not None:
+            described = {one: value for one, value in options.items() if one not in ACCEPTANCE} | {
+                "acceptance": own
+            }
+        else:
+            described = dict(options)
+        asked.append(asked_case(model, hardware, drafter, max_k=max_k, k=None, options=described))
     ready = asked[0].ready
     return compare_drafters(
         [one.case for one in asked],
@@ -139,6 +151,21 @@ def compare(
         max_k=max_k,
         calibration=ready.calibration.name if ready.calibration else "datasheet",
     )
+
+
+def _with_acceptance(name: str | Drafter) -> tuple[str | Drafter, Acceptance | None]:
+    """A drafter, and its own acceptance where it is written ``DRAFTER@ACCEPTANCE``."""
+    if not isinstance(name, str) or "@" not in name:
+        return name, None
+    from rooflinekit.acceptance import Constant
+    from rooflinekit.acceptance_options import find_acceptance
+
+    drafter, _, own = name.rpartition("@")
+    try:
+        rate = float(own)
+    except ValueError:
+        return drafter, find_acceptance(own)
+    return drafter, Constant(rate)
 
 
 class _Asked(NamedTuple):

@@ -69,7 +69,7 @@ DEVICE = options(
         "--host",
         default="none",
         show_default=True,
-        metavar="none|vllm|STEP,PASS,ROW",
+        metavar="none|vllm|STEP,PASS,ROW,ROUND",
         help="Engine time outside the kernels.",
     ),
 )

@@ -13,7 +13,11 @@ from rooflinekit.cli.recommend import DRAFTER_HELP
 @click.command("compare")
 @MODEL
 @HARDWARE
-@click.option("--drafters", required=True, help=f"Comma-separated; each {DRAFTER_HELP}")
+@click.option(
+    "--drafters",
+    required=True,
+    help=f"Comma-separated, each with @ACCEPTANCE of its own if need be; {DRAFTER_HELP}",
+)
 @ACCEPTANCE
 @LOAD
 @click.option("--max-k", type=int, default=16, show_default=True, help="Largest K to try.")

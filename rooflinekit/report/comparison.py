@@ -29,7 +29,10 @@ def comparison_table(rows: Sequence[Comparison]) -> Table:
             _called(row),
             row.serial_passes,
             size(row.bytes_per_round),
-            *(seconds(row.draft_s[k - 1]) if len(row.draft_s) >= k else "-" for k in (1, 4, 16)),
+            *(
+                seconds(row.draft_s[k - 1] + row.draft_host_s[k - 1]) if len(row.draft_s) >= k else "-"
+                for k in (1, 4, 16)
+            ),
             seconds(row.slope_s) if len(row.draft_s) > 1 else "-",
             row.bound,
             str(row.k),
@@ -46,7 +49,15 @@ def comparison_text(rows: Sequence[Comparison], *, heading: bool = True) -> Rend
     best = max(rows, key=lambda row: row.speedup)
     lines: list[RenderableType] = [comparison_table(rows)]
     if heading:
-        lines.insert(0, Text(f"{best.model} on {best.hardware}, every drafter at {best.acceptance}", "bold"))
+        shared = {row.acceptance for row in rows}
+        said = (
+            f"every drafter at {best.acceptance}"
+            if len(shared) == 1
+            else "each drafter at its own acceptance"
+        )
+        lines.insert(0, Text(f"{best.model} on {best.hardware}, {said}", "bold"))
+        if len(shared) > 1:
+            lines += [Text(f"{_called(row)}: {row.acceptance}", DIM) for row in rows]
         edge = [_called(row) for row in rows if row.k == len(row.draft_s)]
         if edge:
             lines.append(
