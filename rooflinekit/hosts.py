@@ -88,8 +88,8 @@ def host_of(text: str) -> Host:
         return HOSTS[name]
     if not re.match(r"[\d.]", name):
         raise RooflineError(
-            f"host time of {text!r} is unknown; {nearest(name, HOSTS)}, or give your own: --host STEP,PASS,ROW,ROUND such as "
-            "1.2ms,0.4ms,5us"
+            f"host time of {text!r} is unknown; {nearest(name, HOSTS)}, or give your own: --host "
+            "STEP,PASS,ROW,ROUND such as 1.2ms,0.4ms,5us"
         )
     try:
         numbers = [units.parse(part.strip(), "s") for part in text.split(",")]

@@ -22,7 +22,7 @@ _WHERE = {
     "compare": "drafting",
     "levers": "comparing",
     "load_measurements": "measuring",
-    "make_case": "drafting",
+    "make_case": "asking",
     "outlook": "drafting",
     "predict": "predicting",
     "recommend": "drafting",
@@ -36,9 +36,9 @@ _WHERE = {
 __all__ = ["load_device", "setup", *sorted(_WHERE)]  # noqa: PLE0604 - the names come from the table above
 
 if TYPE_CHECKING:
+    from rooflinekit.app.asking import make_case as make_case
     from rooflinekit.app.comparing import levers as levers
     from rooflinekit.app.drafting import compare as compare
-    from rooflinekit.app.drafting import make_case as make_case
     from rooflinekit.app.drafting import outlook as outlook
     from rooflinekit.app.drafting import recommend as recommend
     from rooflinekit.app.drafting import schedule as schedule

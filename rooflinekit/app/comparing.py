@@ -36,7 +36,7 @@ def levers(
         Sequences of the second half of the table; the first is of one.
     """
     from rooflinekit.acceptance_options import make_acceptance
-    from rooflinekit.app.drafting import ACCEPTANCE
+    from rooflinekit.app.asking import ACCEPTANCE
     from rooflinekit.levers import Option, lever_table
     from rooflinekit.resolve import load_of, number, setup
 

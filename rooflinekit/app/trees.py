@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rooflinekit.app.drafting import asked_case
+from rooflinekit.app.asking import asked_case
 from rooflinekit.errors import AcceptanceError
 from rooflinekit.hardware import Hardware
 from rooflinekit.llm import Llm
