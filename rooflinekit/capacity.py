@@ -36,11 +36,13 @@ def drafting_bytes(drafter: Drafter, target: Target, load: Load, k: int) -> Call
     return added
 
 
-def largest_batch(target: Target, hardware: Hardware, drafter: Drafter, context: float) -> float:
-    """Sequences whose caches fit beside weights and drafter; below 1 where not even one does."""
+def largest_batch(target: Target, hardware: Hardware, drafter: Drafter | None, context: float) -> float:
+    """Sequences whose caches fit beside weights and drafter, if any; below 1 where not even one does."""
 
     def held(batch: float) -> float:
-        extra = float(drafter.memory_bytes(batch=batch, context=context, tp=target.tp))
+        extra = 0.0
+        if drafter is not None:
+            extra = float(drafter.memory_bytes(batch=batch, context=context, tp=target.tp))
         return memory_bytes(target, batch, context, extra)
 
     per_sequence = held(2.0) - held(1.0)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rooflinekit.curve import Case, Floats
 from rooflinekit.errors import AcceptanceError
@@ -56,6 +57,63 @@ class Verification:
         return self.tokens / self.round_s / (self.same_tokens / self.same_s) - 1.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """Every number of verified drafts, the likeliest first.
+
+    Attributes
+    ----------
+    survival
+        Shape (sequences, K).
+    order
+        Drafts in the order they are taken: ``position * sequences + sequence``.
+    rows
+        Verified rows in all, one known token per sequence included; none of the drafts up to all of them.
+    tokens
+        Expected tokens of the round, bonus tokens included.
+    round_s
+        Its time (s).
+    """
+
+    survival: Floats
+    order: NDArray[np.int64]
+    rows: Floats
+    tokens: Floats
+    round_s: Floats
+
+    @property
+    def tokens_per_s(self) -> Floats:
+        """Tokens per second of all sequences together."""
+        return self.tokens / self.round_s
+
+    @property
+    def same_tokens(self) -> Floats:
+        """Expected tokens of a round where every sequence has 0 .. K drafts verified."""
+        sums = np.concatenate([[0.0], np.cumsum(self.survival.sum(axis=0))])
+        return np.asarray(len(self.survival) + sums)
+
+    @property
+    def same_s(self) -> Floats:
+        """Time of such a round (s)."""
+        return self.round_s[:: len(self.survival) or 1][: self.survival.shape[1] + 1]
+
+
+def choices_by_rows(survival: Floats, round_s: Callable[[Floats], Floats]) -> Choices:
+    """Tokens and time of a round by its verified rows; parameters and errors as in :func:`verify_by_confidence`."""
+    values = np.asarray(survival, dtype=float)
+    if values.ndim != 2 or not np.all((values >= 0) & (values <= 1)) or np.any(np.diff(values) > 1e-12):
+        raise AcceptanceError(
+            "survival by sequence must be a table of probabilities that fall along each row; give one row per sequence"
+        )
+    sequences = len(values)
+    # Among equals the earlier positions come first, so that what is chosen is a beginning of each draft.
+    order = np.argsort(-values.T.ravel(), kind="stable")
+    tokens = sequences + np.concatenate([[0.0], np.cumsum(values.T.ravel()[order])])
+    rows = sequences + np.arange(len(tokens), dtype=float)
+    times = np.broadcast_to(round_s(rows), tokens.shape)
+    return Choices(survival=values, order=order, rows=rows, tokens=tokens, round_s=times)
+
+
 def verify_by_confidence(survival: Floats, round_s: Callable[[Floats], Floats]) -> Verification:
     """Choose the drafts to verify that give most tokens per second.
 
@@ -82,20 +140,12 @@ def verify_by_confidence(survival: Floats, round_s: Callable[[Floats], Floats]) 
     >>> verify_by_confidence(survival, lambda rows: 1.0 + 0.5 * rows).lengths
     (2, 0)
     """
-    values = np.asarray(survival, dtype=float)
-    if values.ndim != 2 or not np.all((values >= 0) & (values <= 1)) or np.any(np.diff(values) > 1e-12):
-        raise AcceptanceError(
-            "survival by sequence must be a table of probabilities that fall along each row; give one row per sequence"
-        )
-    sequences, k = values.shape
-    # Among equals the earlier positions come first, so that what is chosen is a beginning of each draft.
-    order = np.argsort(-values.T.ravel(), kind="stable")
-    tokens = sequences + np.concatenate([[0.0], np.cumsum(values.T.ravel()[order])])
-    times = np.broadcast_to(round_s(sequences + np.arange(len(tokens), dtype=float)), tokens.shape)
+    choices = choices_by_rows(survival, round_s)
+    values, order, tokens, times = choices.survival, choices.order, choices.tokens, choices.round_s
+    sequences = len(values)
     best = int(np.argmax(tokens / times))
     lengths = np.bincount(order[:best] % sequences, minlength=sequences)
-    same_tokens = sequences + np.concatenate([[0.0], np.cumsum(values.sum(axis=0))])
-    same_s = times[:: sequences or 1][: k + 1]
+    same_tokens, same_s = choices.same_tokens, choices.same_s
     same = int(np.argmax(same_tokens / same_s))
     return Verification(
         lengths=tuple(int(length) for length in lengths),
@@ -123,6 +173,11 @@ def schedule_verification(case: Case, survival: Floats, context: float) -> Verif
     context
         Tokens in the cache.
     """
+    return verify_by_confidence(survival, round_time(case, survival, context))
+
+
+def round_time(case: Case, survival: Floats, context: float) -> Callable[[Floats], Floats]:
+    """Time of a round (s) by its verified rows in all; parameters as in :func:`schedule_verification`."""
     sequences, k = np.shape(survival)
     load, emitted = Load(float(sequences), context), 1.0 + float(np.sum(survival)) / sequences
 
@@ -131,4 +186,4 @@ def schedule_verification(case: Case, survival: Floats, context: float) -> Verif
         found = round_of(case.machine, case.target, case.drafter, load, emitted, k=float(k), drafting=wide)
         return np.asarray(found.round_s)
 
-    return verify_by_confidence(survival, round_s)
+    return round_s

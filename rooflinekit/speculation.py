@@ -245,9 +245,8 @@ def round_of(
             k=k, batch=batch, context=context, refresh=refresh, rows=drafting.rows, tp=target.tp
         )
         draft_s = plan_time_s(plan, machine)
-        draft_host_s = host_launches(plan) * machine.pass_host_s + getattr(
-            drafter, "host_s", lambda **_: 0.0
-        )(k=k, batch=batch)
+        own_host_s = drafter.host_s(k=k, batch=batch, context=context)
+        draft_host_s = host_launches(plan) * machine.pass_host_s + own_host_s
     return Round(
         k=k,
         acceptance_length=acceptance_length,

@@ -33,7 +33,9 @@ def with_acceptance(name: str | Drafter) -> tuple[str | Drafter, Acceptance | No
     return drafter, Constant(rate)
 
 
-class _Asked(NamedTuple):
+class Asked(NamedTuple):
+    """What was asked about, and the device and target that it was resolved to."""
+
     case: Case
     ready: Setup
 
@@ -50,7 +52,7 @@ def asked_case(
     max_k: int,
     k: int | None,
     options: dict[str, Any],
-) -> _Asked:
+) -> Asked:
     """Sort options into acceptance, drafting and device, and check the numbers."""
     from rooflinekit.acceptance_options import make_acceptance
     from rooflinekit.curve import Case
@@ -64,7 +66,7 @@ def asked_case(
     if k is not None:
         number(k, "--k", 1, 1024)
     built = make_drafter(drafter, ready.target, dtype, ready.hardware)
-    return _Asked(
+    return Asked(
         Case(ready.machine, ready.target, built, make_acceptance(**accepted), _drafting(**run)), ready
     )
 

@@ -28,7 +28,7 @@ COMMANDS = {
     "bench": "Measure this machine: bandwidth, compute, linear layers, attention, whole steps.",
     "calibrate": "Fit ceilings to measurements.",
     "validate": "Compare predictions with measurements that were not fitted.",
-    "plot": "Draw a roofline, a verify curve, a speedup curve, acceptance by position.",
+    "plot": "Draw a roofline, costs and gains of speculation, the best K by load, draft trees.",
     "hardware": "List, show and check hardware profiles.",
     "models": "List, show and check models.",
     "drafters": "List, show and check drafters.",

@@ -8,27 +8,27 @@ from typing import Any
 import click
 
 from rooflinekit.cli.common import ACCEPTANCE, ACCEPTANCE_NAMES, DEVICE, HARDWARE, LOAD, MODEL, writable
+from rooflinekit.cli.plotting import loads, rounds, trees
+from rooflinekit.cli.plotting.options import (
+    CONTEXT,
+    ENDINGS,
+    MAX_K,
+    OUT,
+    save,
+    short_names,
+    whole_numbers,
+    words_of,
+)
 from rooflinekit.cli.recommend import DRAFTER_HELP
-
-ENDINGS = (".png", ".svg", ".pdf")
-OUT = click.option(
-    "--out", required=True, type=click.Path(path_type=Path), help="File to write: .png, .svg or .pdf."
-)
-CONTEXT = click.option(
-    "--context", type=float, default=4096, show_default=True, help="Tokens in the KV cache."
-)
-MAX_K = click.option("--max-k", type=int, default=16, show_default=True, help="Largest K to try.")
 
 
 @click.group("plot")
 def command() -> None:
-    """Draw a picture into a file: roofline, verify cost, speedup by K or batch, trade-off, acceptance."""
+    """Draw a picture into a file: a device's roofline, what speculation costs, and what it gains where."""
 
 
-def _save(ax: Any, out: Path) -> None:
-    from rooflinekit.plot.style import save
-
-    click.echo(f"wrote {save(ax, out)}")
+for one in (*rounds.COMMANDS, *loads.COMMANDS, *trees.COMMANDS):
+    command.add_command(one)
 
 
 @command.command("roofline")
@@ -51,7 +51,7 @@ def roofline_(model: str, hardware: str, context: float, parts: bool, out: Path,
     numbers = ready.target.precision
     title = f"{ready.target.llm.name} on {ready.hardware.title}"
     subtitle = f"{numbers.label}, context {context:g}"
-    _save(roofline(ready.machine, points, numbers=numbers, title=title, subtitle=subtitle), out)
+    save(roofline(ready.machine, points, numbers=numbers, title=title, subtitle=subtitle), out)
 
 
 @command.command("verify")
@@ -108,7 +108,7 @@ def verify(
         max_width=max_width,
         title=title,
     )
-    _save(drawn, out)
+    save(drawn, out)
 
 
 @command.command("speedup")
@@ -127,12 +127,9 @@ def speedup(model: str, hardware: str, drafters: str, out: Path, **options: Any)
     from rooflinekit.plot.speedup import speedup_curve
 
     writable(out, ENDINGS)
-    names = [name.strip() for name in drafters.split(",") if name.strip()]
-    if not names:
-        raise click.UsageError("--drafters is empty; write for example --drafters eagle3,dflash")
+    names = words_of(drafters, "--drafters", "eagle3,dflash")
     answers = [recommend(model, hardware, name, **options) for name in names]
-    labels = [name.partition(":")[2] or name for name in names]
-    _save(speedup_curve(answers, labels=[Path(label).name for label in labels]), out)
+    save(speedup_curve(answers, labels=short_names(names)), out)
 
 
 @command.command("tradeoff")
@@ -157,7 +154,7 @@ def tradeoff(k: int | None, c: float | None, best_k: bool, max_k: int, out: Path
         number(k, "--k", 1, 1024)
     if c is not None:
         number(c, "--c", 0, 10, whole=False)
-    _save(best_k_map(max_k=max_k) if best_k else speedup_surface(k=k, c=c, max_k=max_k), out)
+    save(best_k_map(max_k=max_k) if best_k else speedup_surface(k=k, c=c, max_k=max_k), out)
 
 
 @command.command("batch")
@@ -206,14 +203,14 @@ def batch(
         accepted,
         batches=batches_up_to(max_batch),
         context=context,
-        ks=_whole_numbers(ks),
+        ks=whole_numbers(ks),
         max_k=max_k,
     )
     title = f"{built.name} with {ready.target.llm.name} on {ready.hardware.title}"
     calibration = ready.calibration.name if ready.calibration else "datasheet"
     subtitle = f"{accepted.label}, {ready.target.precision.label}, context {context:g}; {calibration}"
     room = largest_batch(ready.target, ready.hardware, built, context)
-    _save(batch_curve(curves, fits_up_to=room, title=title, subtitle=subtitle), out)
+    save(batch_curve(curves, fits_up_to=room, title=title, subtitle=subtitle), out)
 
 
 @command.command("acceptance")
@@ -233,13 +230,4 @@ def acceptance(max_k: int | None, out: Path, **options: Any) -> None:
     accepted = make_acceptance(*(options.pop(name) for name in ACCEPTANCE_NAMES))
     if max_k is not None:
         number(max_k, "--max-k", 1, min(accepted.max_k or 64, 64))
-    _save(survival_curve(accepted, max_k=max_k), out)
-
-
-def _whole_numbers(text: str) -> tuple[int, ...]:
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    if not all(part.isdecimal() and 1 <= int(part) <= 1024 for part in parts):
-        raise click.UsageError(
-            f"--ks {text!r} is not a list of whole numbers from 1 to 1024; write --ks 1,3,7"
-        )
-    return tuple(int(part) for part in parts)
+    save(survival_curve(accepted, max_k=max_k), out)

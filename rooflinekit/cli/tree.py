@@ -20,7 +20,7 @@ from rooflinekit.cli.common import (
 )
 from rooflinekit.cli.recommend import DRAFTER_HELP
 
-TREE = options(
+RANKS = options(
     click.option(
         "--rank-decay",
         type=float,
@@ -32,14 +32,22 @@ TREE = options(
         "--rank-accuracies",
         help="Accuracies by head and rank: medusa-vicuna-7b or a CSV; in place of a chain's.",
     ),
+)
+
+SIZES = options(
+    click.option("--max-nodes", type=int, default=64, show_default=True, help="Most drafted nodes to try."),
+    click.option("--max-depth", type=int, default=8, show_default=True, help="Most levels to try."),
+)
+
+TREE = options(
+    RANKS,
     click.option(
         "--tree",
         "trees",
         multiple=True,
         help="A tree to judge as well: a known name, a file of paths, or STEPS,TOPK,TOKENS.",
     ),
-    click.option("--max-nodes", type=int, default=64, show_default=True, help="Most drafted nodes to try."),
-    click.option("--max-depth", type=int, default=8, show_default=True, help="Most levels to try."),
+    SIZES,
 )
 
 

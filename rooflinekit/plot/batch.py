@@ -160,7 +160,7 @@ def batch_curve(
     _finish(ax, curves, largest)
     head(ax, title, subtitle)
     if fits_up_to is not None and fits_up_to < largest:
-        _oversize(ax, max(fits_up_to, 0.94), largest * 1.04)
+        oversize(ax, max(fits_up_to, 0.94), largest * 1.04)
     for stop in stops:
         ax.plot([stop.x], [1.0], "o", color=stop.color, mec="white", ms=7, zorder=4, gid=stop.text)
     label_ends(ax, ends)
@@ -209,14 +209,18 @@ def _best_labels(curve: BatchCurve) -> list[Label]:
     return [Label(float(curve.batch[i]), float(curve.speedup[i]), f"K = {curve.k[i]:.0f}", INK) for i in at]
 
 
-def _oversize(ax: Axes, start: float, end: float) -> None:
+def oversize(ax: Axes, start: float, end: float) -> None:
+    """Shade the batches that do not fit, and say where they begin; the limits are set."""
     ax.axvspan(start, end, color=FAINT, alpha=0.55, lw=0, zorder=0, gid="does not fit")
+    share = ax.transAxes.inverted().transform(ax.transData.transform((start, 1.0)))[0]
+    late = share > 0.82
     ax.annotate(
         f"batch > {start:.0f}\ndoes not fit",
         (start, 0.0),
-        (5, 5),
+        (-5 if late else 5, 5),
         xycoords=("data", "axes fraction"),
         textcoords="offset points",
+        ha="right" if late else "left",
         va="bottom",
         fontsize=SMALL,
         color=MUTED,

@@ -71,22 +71,36 @@ def spread(wanted: Sequence[float], gap: float, low: float = 0.0, high: float = 
     return result
 
 
-def label_ends(ax: Axes, labels: Sequence[Label]) -> None:
+def label_ends(ax: Axes, labels: Sequence[Label], *, at: float = 1.0) -> None:
     """Write labels in the right margin, each level with the end of its line as far as there is room.
 
     Call it when the limits are set.
+
+    Parameters
+    ----------
+    ax
+        Axes with everything drawn.
+    labels
+        Text for the ends of lines.
+    at
+        Where the labels start, as a fraction of the width of the Axes; below 1 they stand inside, and a thin line
+        leads to each.
     """
     settle(ax)
     to_axes = ax.transData + ax.transAxes.inverted()
-    heights = [float(to_axes.transform((label.x, label.y))[1]) for label in labels]
+    ends = [to_axes.transform((label.x, label.y)) for label in labels]
     box = ax.get_window_extent()
     lines = max((label.text.count("\n") + 1 for label in labels), default=1)
     gap = lines * 1.3 * SMALL / 72 * figure_of(ax).dpi / box.height
-    for label, height in zip(labels, spread(heights, gap), strict=True):
+    heights = spread([float(end[1]) for end in ends], gap, *((gap / 2, 1.0 - gap / 2) if at < 1.0 else ()))
+    for label, end, height in zip(labels, ends, heights, strict=True):
+        if at < 1.0:
+            leader = [float(end[0]), at], [float(end[1]), height]
+            ax.plot(*leader, color=label.color, lw=0.6, transform=ax.transAxes, gid="leader", zorder=1)
         ax.annotate(
             label.text,
-            (1.0, height),
-            (6, 0),
+            (at, height),
+            (6 if at >= 1.0 else 3, 0),
             xycoords="axes fraction",
             textcoords="offset points",
             va="center",
@@ -157,6 +171,21 @@ def place(
             made.append(best)
             taken.append(best.get_window_extent())
     return made
+
+
+def freest_node(ax: Axes, nodes: Floats, taken: Sequence[Floats]) -> Floats | None:
+    """Pixels of the node that is farthest from those taken; None where all are near them or the border."""
+    if not len(nodes):
+        return None
+    pixels, window = ax.transData.transform(nodes), ax.get_window_extent()
+    margin = np.minimum(pixels - window.min, window.max - pixels).min(axis=1)
+    pixels = pixels[margin > 18.0]
+    far = np.full(len(pixels), np.inf)
+    for other in taken:
+        # Text is wider than high.
+        far = np.minimum(far, np.hypot(*((pixels - other) * (0.6, 1.0)).T))
+    needed = 2.0 * SMALL / 72 * figure_of(ax).dpi
+    return np.asarray(pixels[int(np.argmax(far))]) if far.max(initial=0.0) > needed else None
 
 
 def _write(ax: Axes, label: Label, spot: tuple[float, float, str, str]) -> Annotation:

@@ -19,6 +19,9 @@ BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY = "#0072B2", "#E69F00", "#009E73", "
 PALETTE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, INK)
 """Okabe and Ito's colours, told apart with every common kind of colour vision (without their yellow)."""
 
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+"""A marker for each colour, for print without any."""
+
 LINES = {"assumed": ":", "datasheet": (0, (5, 2.5)), "fitted": "-", "measured": "-"}
 """How a line is drawn by kind of evidence: solid only where somebody measured."""
 
@@ -97,8 +100,9 @@ def settle(ax: Axes) -> None:
 
 
 def head(ax: Axes, title: str, subtitle: str = "") -> None:
-    """Title and, in grey below it, what the numbers hold for."""
-    ax.set_title(title, loc="left", pad=22 if subtitle else 8, fontsize=11.5, fontweight="bold", color=INK)
+    """Title and, in grey below it, what the numbers hold for: a line, or several."""
+    pad = 22 + 12 * subtitle.count("\n") if subtitle else 8
+    ax.set_title(title, loc="left", pad=pad, fontsize=11.5, fontweight="bold", color=INK)
     if subtitle:
         ax.annotate(
             subtitle,
@@ -106,6 +110,7 @@ def head(ax: Axes, title: str, subtitle: str = "") -> None:
             (0, 7),
             xycoords="axes fraction",
             textcoords="offset points",
+            va="bottom" if "\n" in subtitle else "baseline",
             fontsize=SMALL,
             color=MUTED,
         )
@@ -130,6 +135,17 @@ def powers_of_two(low: float, high: float) -> list[float]:
     [1.0, 2.0, 4.0, 8.0]
     """
     return [2.0**i for i in range(-6, 31) if low <= 2.0**i <= high]
+
+
+def one_two_five(low: float, high: float) -> list[float]:
+    """Round numbers from low to high for a logarithmic axis: 1, 2 and 5 of every decade, or 1 of many decades.
+
+    >>> one_two_five(0.15, 12)
+    [0.2, 0.5, 1.0, 2.0, 5.0, 10.0]
+    """
+    leading = (1, 2, 5) if high / low < 5e3 else (1,)
+    found = [float(f"{lead}e{exponent}") for exponent in range(-12, 13) for lead in leading]
+    return [value for value in found if low <= value <= high]
 
 
 def save(what: Axes | Figure, path: str | Path) -> Path:

@@ -43,7 +43,7 @@ def draw_tree(
     ax
         Where to draw; a new figure when not given.
     title, subtitle
-        Text above; by default the acceptance length, and the tree in figures.
+        Text above; by default the acceptance length. The tree in figures follows.
     """
     ax = axes_or_new(ax, (8.6, 4.6))
     chances = acceptance.path_probabilities(tree) if acceptance else None
@@ -59,7 +59,7 @@ def draw_tree(
         _footnote(ax, tree, acceptance)
     if acceptance and not title:
         title = f"Draft tree: {acceptance.expected(tree):.2f} tokens per round"
-    head(ax, title or "Draft tree", subtitle or _subtitle(tree, acceptance))
+    head(ax, title or "Draft tree", f"{subtitle}\n{_subtitle(tree, acceptance)}".strip())
     return ax
 
 
@@ -195,7 +195,7 @@ def tree_surface(choice: TreeChoice, ax: Axes | None = None, *, title: str = "",
     ax
         Where to draw; a new figure when not given.
     title, subtitle
-        Text above; by default the best tree, and what limits it.
+        Text above. What limits the best tree, and how to read the picture, follow.
     """
     from matplotlib.ticker import MaxNLocator
 
@@ -216,8 +216,9 @@ def tree_surface(choice: TreeChoice, ax: Axes | None = None, *, title: str = "",
         ylabel="depth, levels drafted one after the other",
     )
     ax.yaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.set_ylim(top=depths[-1] + 0.9)
     best = choice.tree.nodes, choice.tree.depth
-    ax.plot(*best, marker="*", ms=17, color=INK, mec="white", ls="none", gid="best", zorder=4)
+    ax.plot(*best, marker="*", ms=17, color=INK, mec="white", ls="none", gid="best", zorder=4, clip_on=False)
     labels = [
         Label(float(best[0]), float(best[1]), f"{choice.speedup:.2f}x: {best[0]} nodes, depth {best[1]}", INK)
     ]
@@ -225,9 +226,9 @@ def tree_surface(choice: TreeChoice, ax: Axes | None = None, *, title: str = "",
         ax.plot(choice.chain_k, choice.chain_k, "D", ms=6, color=INK, mec="white", gid="chain", zorder=4)
         text = f"chain of {choice.chain_k}: {choice.chain_speedup:.2f}x"
         labels.append(Label(float(choice.chain_k), float(choice.chain_k), text, INK))
-    said = f"white: the best tree of this size is no deeper; dots: within {100 * NEAR:g} % of the best"
-    said = subtitle or f"{choice.limit.split(':')[0].split(';')[0]}; {said}"
-    head(ax, title or "Speedup of the best tree of each size and depth", said)
+    limit = choice.limit.split(":")[0].split(";")[0]
+    said = f"{limit}; white: no deeper tree of this size; dots: within {100 * NEAR:g} %"
+    head(ax, title or "Speedup of the best tree of each size and depth", f"{subtitle}\n{said}".strip())
     place(ax, labels)
     return ax
 
