@@ -7,16 +7,21 @@ import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rooflinekit.acceptance import Acceptance, Constant, Decaying, Survival, from_length
-from rooflinekit.acceptance.described import HINT, from_fields
+from rooflinekit.acceptance.described import HINT, TOTALS, WHOLE, from_fields
 from rooflinekit.acceptance.profiles import find_profile
 from rooflinekit.errors import AcceptanceError
 from rooflinekit.resolve import number
 
+if TYPE_CHECKING:
+    from rooflinekit.readers.engine_outputs import EngineOutput
+
 ENDINGS = (".json", ".yaml", ".yml")
 """Endings by which a missing file is told from an unknown profile."""
+LARGEST_OWN = 1 << 22
+"""Bytes of a file of our own, at most."""
 OPTIONS = ("--alpha", "--acceptance-length", "--survival", "--acceptance", "--decay")
 """Each describes acceptance in full (the second with ``--measured-k``)."""
 
@@ -36,11 +41,11 @@ def make_acceptance(
     alpha
         Constant acceptance rate (0..1).
     acceptance_length, measured_k
-        Tokens per round, bonus included, and the K it was measured with.
+        Tokens per round, bonus included, and the K it was measured with; the K also of a file that lacks it.
     survival
         S_1, S_2, ..., as numbers or as text with commas.
     acceptance
-        File (JSON or YAML), name of a shipped profile, or an object, which is handed back.
+        File (JSON or YAML, or an engine's output), name of a shipped profile, or an object, which is handed back.
     decay
         Rate of the first draft and rate that far drafts tend to.
 
@@ -54,7 +59,9 @@ def make_acceptance(
         raise AcceptanceError("acceptance was given twice: as an object and as numbers; give one of them")
     if acceptance is not None and not isinstance(acceptance, str | Path):
         return acceptance
-    _check_given((alpha, acceptance_length, survival, acceptance, decay), acceptance_length, measured_k)
+    _check_given(
+        (alpha, acceptance_length, survival, acceptance, decay), acceptance_length, measured_k, acceptance
+    )
     if alpha is not None:
         if not math.isfinite(alpha):
             raise AcceptanceError(f"acceptance rate {alpha} is not in 0..1; give a probability such as 0.8")
@@ -71,10 +78,12 @@ def make_acceptance(
                 "far ones: --decay 0.8,0.65"
             )
         return Decaying(rates[0], rates[1])
-    return find_acceptance(str(acceptance))
+    return find_acceptance(str(acceptance), measured_k)
 
 
-def _check_given(values: tuple[object, ...], acceptance_length: float | None, measured_k: int | None) -> None:
+def _check_given(
+    values: tuple[object, ...], acceptance_length: float | None, measured_k: int | None, file: object
+) -> None:
     """Refuse none, several, or half a description."""
     given = [name for name, value in zip(OPTIONS, values, strict=True) if value is not None]
     if len(given) != 1:
@@ -83,7 +92,7 @@ def _check_given(values: tuple[object, ...], acceptance_length: float | None, me
             "acceptance needs exactly one of --alpha, --acceptance-length with --measured-k, --survival, --decay, "
             f"--acceptance; {said}"
         )
-    if measured_k is not None and acceptance_length is None:
+    if measured_k is not None and acceptance_length is None and file is None:
         raise AcceptanceError(
             f"--measured-k {measured_k} belongs to --acceptance-length; leave it out or add the length"
         )
@@ -103,7 +112,7 @@ def _values(given: str | Sequence[float], name: str, example: str) -> tuple[floa
         raise AcceptanceError(f"{name} {given!r} is not a list of numbers; write {example}") from error
 
 
-def find_acceptance(name_or_path: str) -> Acceptance:
+def find_acceptance(name_or_path: str, measured_k: int | None = None) -> Acceptance:
     """Read a file, or find a shipped profile by name.
 
     Raises
@@ -111,12 +120,66 @@ def find_acceptance(name_or_path: str) -> Acceptance:
     AcceptanceError
         A file with faults, or an unknown name (the nearest are listed).
     """
+    return look_up(name_or_path, measured_k)[0]
+
+
+def look_up(name_or_path: str, measured_k: int | None = None) -> tuple[Acceptance, EngineOutput | None]:
+    """Read a file, or find a shipped profile by name; with what was read where it is an engine's output.
+
+    Parameters
+    ----------
+    name_or_path
+        File, profile, or what :func:`~rooflinekit.readers.engine_outputs.read_output` takes (``BEFORE,AFTER``,
+        ``FILE#part``).
+    measured_k
+        K, where the file does not have it.
+
+    Raises
+    ------
+    AcceptanceError
+        A file with faults, an unknown name (the nearest are listed), or a run without speculation.
+    """
+    from rooflinekit.readers.engine_outputs import names_files  # noqa: PLC0415 - most acceptance is numbers
+
     text = str(name_or_path)
-    is_file = os.path.exists(text) or text.lower().endswith(ENDINGS) or os.sep in text  # noqa: PTH110 - False for names too long
-    return read_acceptance(Path(text)) if is_file else find_profile(text)
+    k = None if measured_k is None else int(number(measured_k, "--measured-k", 1, 1000))
+    exists = os.path.exists(text)  # noqa: PTH110 - False for names too long
+    if not exists and names_files(text):
+        return _of_engine(text, k)
+    if not exists and not text.lower().endswith(ENDINGS) and os.sep not in text:
+        return find_profile(text), None
+    path = Path(text)
+    return _of_engine(text, k) if _is_engines(path) else (read_acceptance(path, k), None)
 
 
-def read_acceptance(path: Path) -> Acceptance:
+def _of_engine(text: str, k: int | None) -> tuple[Acceptance, EngineOutput]:
+    from rooflinekit.readers.engine_outputs import read_output  # noqa: PLC0415
+
+    found = read_output(text, k)
+    if found.acceptance is None:
+        raise AcceptanceError(
+            f"{text} is a run of {found.engine} without speculation, so there is no acceptance in it; give one with it"
+        )
+    return found.acceptance, found
+
+
+def _is_engines(path: Path) -> bool:
+    """Whether a file is an engine's output and no description of our own."""
+    try:
+        if path.stat().st_size <= LARGEST_OWN:
+            data = _parsed(path.read_text(encoding="utf-8"), yaml=path.suffix.lower() in ENDINGS[1:])
+            if isinstance(data, dict) and any(name in data for name in (*WHOLE, *TOTALS)):
+                return False
+    except OSError:
+        return False
+    except (ValueError, RecursionError):
+        pass
+    from rooflinekit.readers.engine_outputs import is_output  # noqa: PLC0415
+
+    return is_output(path) if path.is_file() and path.stat().st_size else False
+
+
+def read_acceptance(path: Path, measured_k: int | None = None) -> Acceptance:
     """Read a JSON or YAML file with one description of acceptance.
 
     Fields: ``histogram`` (rounds by number of accepted drafts), ``survival`` or ``conditional`` (by position, with
@@ -124,7 +187,7 @@ def read_acceptance(path: Path) -> Acceptance:
     ``acceptance_length`` or ``rate`` with ``measured_k``, ``accepted`` and ``proposed`` drafts with
     ``measured_k``, ``alpha``, ``profile`` (a shipped name), ``mixture`` (a list of these with ``weight``, the
     share of the rounds). Beside them ``source``, ``dataset``, ``trained_k``; and ``acceptance_length`` and
-    ``rate`` beside a survival are held against it.
+    ``rate`` beside a survival are held against it. ``measured_k`` of the call fills in that of the file.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -134,10 +197,21 @@ def read_acceptance(path: Path) -> Acceptance:
             f"{path} cannot be read ({error.strerror}); give a JSON file: {HINT}"
         ) from error
     except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, a number or a nest without end
-        raise AcceptanceError(f"{path} is neither JSON nor YAML that can be read; {HINT}") from error
+        from rooflinekit.readers.engine_outputs import READ  # noqa: PLC0415
+
+        why = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise AcceptanceError(
+            f"{path} is neither JSON nor YAML that can be read ({why:.80}), nor an engine's output; {HINT}; {READ}"
+        ) from error
     if not isinstance(data, dict):
         raise AcceptanceError(f"{path} needs named fields; {HINT}")
-    return from_fields(data, str(path), find_profile)
+    if measured_k is not None and data.get("measured_k", measured_k) != measured_k:
+        raise AcceptanceError(
+            f"{path} says measured_k {data['measured_k']!r:.20}, --measured-k {measured_k}; keep one"
+        )
+    return from_fields(
+        data if measured_k is None else {**data, "measured_k": measured_k}, str(path), find_profile
+    )
 
 
 def _parsed(text: str, *, yaml: bool) -> Any:

@@ -242,6 +242,9 @@ def test_drafting_for_nothing_with_no_draft_is_plain_decoding():
         def memory_bytes(self, **_options):
             return 0.0
 
+        def host_s(self, **_options):
+            return 0.0
+
     one = speculate(H100, LLAMA, Nothing(), Constant(0.9), context=4096.0, k=0.0)
     assert (one.acceptance_length, one.round_cost, one.speedup) == (
         pytest.approx(1.0),

@@ -15,6 +15,9 @@ def command() -> None:
 
 
 NAME = click.argument("name", metavar="FILE|NAME")
+MEASURED_K = click.option(
+    "--measured-k", type=int, help="K that it was measured with, where a file lacks it."
+)
 
 
 @command.command("list")
@@ -34,20 +37,25 @@ def list_(as_json: bool) -> None:  # noqa: FBT001
 
 @command.command("show")
 @NAME
+@MEASURED_K
 @JSON
-def show_(name: str, as_json: bool) -> None:  # noqa: FBT001
-    """Show a file or a shipped profile: rates, survival and tokens per round by position."""
+def show_(name: str, measured_k: int | None, as_json: bool) -> None:  # noqa: FBT001
+    """Show a file or a shipped profile: rates, survival and tokens per round by position.
+
+    A FILE may be what an engine wrote (metrics, log, benchmark result; BEFORE,AFTER of two scrapes; FILE#part).
+    """
     from dataclasses import asdict
 
     from rooflinekit.acceptance.profiles import acceptance_profiles
     from rooflinekit.acceptance.table import by_position
-    from rooflinekit.acceptance_options import find_acceptance
+    from rooflinekit.acceptance_options import look_up
 
-    found = find_acceptance(name)
+    found, read = look_up(name, measured_k)
     profile = acceptance_profiles().get(name)
-    rows = by_position(found, profile.largest_k if profile else None)
+    rows = by_position(found, profile.largest_k if profile else read.k if read else None)
     if as_json:
         facts = {} if profile is None else profile.facts()
+        facts |= {} if read is None else read.as_dict()
         print_json(
             {
                 **facts,
@@ -60,13 +68,18 @@ def show_(name: str, as_json: bool) -> None:  # noqa: FBT001
         return
     from rooflinekit.report.acceptance import acceptance_text
 
+    if read is not None:
+        from rooflinekit.report.engine_output import output_text
+
+        show(output_text(read))
     show(acceptance_text(found, rows, profile))
 
 
 @command.command("fit")
 @NAME
+@MEASURED_K
 @JSON
-def fit(name: str, as_json: bool) -> None:  # noqa: FBT001
+def fit(name: str, measured_k: int | None, as_json: bool) -> None:  # noqa: FBT001
     """Fit a constant and a decaying rate to a histogram or survival, and say which is good enough."""
     from rooflinekit.acceptance import Survival
     from rooflinekit.acceptance.fits import fit_constant, fit_decay
@@ -74,7 +87,7 @@ def fit(name: str, as_json: bool) -> None:  # noqa: FBT001
     from rooflinekit.errors import AcceptanceError
     from rooflinekit.report.acceptance import choice, fits_text
 
-    found = find_acceptance(name)
+    found = find_acceptance(name, measured_k)
     if not isinstance(found, Survival):
         raise AcceptanceError(
             f"{name} holds no acceptance by position ({found.label}), so there is nothing to fit; give a histogram, "

@@ -105,7 +105,11 @@ ACCEPTANCE = options(
     click.option(
         "--acceptance-length", type=float, help="Tokens per round, bonus included; with --measured-k."
     ),
-    click.option("--measured-k", type=int, help="K that the acceptance length was measured with."),
+    click.option(
+        "--measured-k",
+        type=int,
+        help="K that the acceptance length, or a file without it, was measured with.",
+    ),
     click.option("--survival", help="P(first i drafts all accepted), for example 0.8,0.6,0.45."),
     click.option(
         "--decay",
@@ -115,7 +119,8 @@ ACCEPTANCE = options(
     click.option(
         "--acceptance",
         metavar="FILE|NAME",
-        help="JSON or YAML file (histogram, survival, lengths by K, mixture ...), or a name of `acceptance list`.",
+        help="What an engine wrote (metrics, log, benchmark result), a JSON or YAML file (histogram, survival, "
+        "lengths by K, mixture ...), or a name of `acceptance list`.",
     ),
 )
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from rooflinekit.cli.common import DEVICE, JSON, options, print_json, show
 from rooflinekit.cli.recommend import DRAFTER_HELP
@@ -48,6 +49,17 @@ ACCEPTED = options(
     click.option("--survival", help="P(first i drafts all accepted), for example 0.8,0.6,0.45."),
     click.option("--alpha", type=float, help="Constant acceptance rate, 0..1, where nothing was counted."),
 )
+FILES = options(
+    click.option(
+        "--from",
+        "from_file",
+        metavar="FILE",
+        help="What the engine wrote (metrics, log, benchmark result): fills in the options; what you type wins.",
+    ),
+    click.option(
+        "--plain-from", metavar="FILE", help="The same of a run without speculation: the plain step."
+    ),
+)
 MORE = options(
     click.option(
         "--sweep",
@@ -66,6 +78,7 @@ BESIDE = options(
 
 
 @click.command("diagnose")
+@FILES
 @PLAIN
 @ACCEPTED
 @ROUND
@@ -77,10 +90,22 @@ def command(as_json: bool, **given: Any) -> None:  # noqa: FBT001 - click passes
     """Say what measured numbers of speculation imply: break-even, R(W), c, what eats the gain, the best K."""
     from rooflinekit.cli.diagnosing import answer
 
-    found = answer(given)
+    filled = None
+    if given["from_file"] is not None or given["plain_from"] is not None:
+        from rooflinekit.cli.from_file import fill
+
+        source = click.get_current_context().get_parameter_source("batch")
+        filled = fill(given, batch_typed=source is not ParameterSource.DEFAULT)
+        given = filled.given
+    found = answer(given, filled)
+    read = [one for one in (filled.read, filled.plain) if one is not None] if filled else []
+    notes = filled.notes if filled else ()
     if as_json:
-        print_json(found.as_dict())
+        print_json(
+            found.as_dict() | ({"read": [one.as_dict() for one in read], "notes": notes} if read else {})
+        )
         return
     from rooflinekit.report.diagnosis import diagnosis_text
+    from rooflinekit.report.engine_output import output_text, warning_text
 
-    show(diagnosis_text(found))
+    show(*map(output_text, read), *map(warning_text, notes), diagnosis_text(found))

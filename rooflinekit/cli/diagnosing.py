@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rooflinekit.acceptance import Survival, expected_tokens
 from rooflinekit.acceptance_options import make_acceptance
@@ -29,6 +29,10 @@ from rooflinekit.implied import (
 from rooflinekit.readers.sweep_csv import read_sweep
 from rooflinekit.resolve import Setup, number
 
+if TYPE_CHECKING:
+    from rooflinekit.cli.from_file import Filled
+    from rooflinekit.readers.engine_outputs import Run
+
 POSITIVE = (
     "plain_ms",
     "plain_tok_s",
@@ -44,25 +48,36 @@ POSITIVE = (
 )
 
 
-def answer(given: Mapping[str, Any]) -> Diagnosis:
-    """Diagnose what the options say.
+def answer(given: Mapping[str, Any], filled: Filled | None = None) -> Diagnosis:
+    """Diagnose what the options say, and what was read where they were filled in from a file.
 
     Raises
     ------
     RooflineError
         Too little to say anything, or options that contradict or cannot be, in one sentence.
     """
+    check_numbers(given)
+    _check_used(given)
+    try:
+        return _answer(given, filled)
+    except AcceptanceError as error:
+        # The same sentence where the K of an acceptance length has a name of its own.
+        raise AcceptanceError(str(error).replace("--measured-k", "--k")) from error
+
+
+def check_numbers(given: Mapping[str, Any]) -> None:
+    """Refuse times, rates and counts that are none.
+
+    Raises
+    ------
+    RooflineError
+        A number out of range.
+    """
     for name in POSITIVE:
         value = given[name]
         if value is not None and not (0 < value < math.inf):
             raise RooflineError(f"{option(name)} {value:g} is out of range; give a positive number")
     number(given["batch"], "--batch", 1, 1e6)
-    _check_used(given)
-    try:
-        return _answer(given)
-    except AcceptanceError as error:
-        # The same sentence where the K of an acceptance length has a name of its own.
-        raise AcceptanceError(str(error).replace("--measured-k", "--k")) from error
 
 
 def _check_used(given: Mapping[str, Any]) -> None:
@@ -78,15 +93,19 @@ def _check_used(given: Mapping[str, Any]) -> None:
             raise RooflineError(f"{option(name)} alone says nothing; add --accepted, the accepted drafts")
 
 
-def _answer(given: Mapping[str, Any]) -> Diagnosis:
+def _answer(given: Mapping[str, Any], filled: Filled | None) -> Diagnosis:
     ready = ready_for(given)
     survival = None
     if given["survival"] is not None:
         found = make_acceptance(survival=given["survival"])
         survival = found if isinstance(found, Survival) else None
-    if given["sweep"] is not None:
-        return _of_sweep(given, survival, ready)
-    measured, statements = _measured(given, survival, ready)
+    rows = filled.rows if filled is not None else ()
+    if given["sweep"] is not None or rows:
+        return _of_sweep(given, survival, ready, rows)
+    read = filled.read if filled is not None else None
+    measured, statements = _measured(given, survival, ready, None if read is None else read.acceptance_length)
+    if survival is None and read is not None and isinstance(read.acceptance, Survival):
+        survival = read.acceptance
     predicted, launch = beside(given, measured, ready)
     return diagnose(
         measured,
@@ -99,7 +118,9 @@ def _answer(given: Mapping[str, Any]) -> Diagnosis:
     )
 
 
-def _of_sweep(given: Mapping[str, Any], survival: Survival | None, ready: Setup | None) -> Diagnosis:
+def _of_sweep(
+    given: Mapping[str, Any], survival: Survival | None, ready: Setup | None, read: tuple[Run, ...]
+) -> Diagnosis:
     alone = (
         "k",
         "acceptance_length",
@@ -112,14 +133,31 @@ def _of_sweep(given: Mapping[str, Any], survival: Survival | None, ready: Setup 
     )
     for name in (*alone, "alpha", "width", "deep_plain_tok_s", "deep_spec_tok_s"):
         if given[name] is not None:
-            raise RooflineError(f"{option(name)} is of one run, --sweep of several; leave one of them out")
-    rows = read_sweep(given["sweep"], _time(given, "plain_ms", "plain_tok_s"), given["batch"])
+            several = "--from" if read else "--sweep"
+            raise RooflineError(f"{option(name)} is of one run, {several} of several; leave one of them out")
+    plain = _time(given, "plain_ms", "plain_tok_s")
+    rows = _rows(read, plain) if read else read_sweep(given["sweep"], plain, given["batch"])
     weight_only = given["weight_only"] or is_weight_only(ready)
     sweep = sweep_of([replace(row, weight_only=weight_only) for row in rows])
     predicted, launch = beside(given, sweep.best_run.measured, ready)
     source = predicted_by(given, ready)
     return diagnose(
         sweep, survival=survival, predicted=predicted, launch_draft_cost=launch, predicted_by=source
+    )
+
+
+def _rows(read: tuple[Run, ...], plain_s: float | None) -> tuple[Measured, ...]:
+    """Rows of an engine's own table; K = 0 is the plain run."""
+    plain = plain_s if plain_s is not None else next((run.round_s for run in read if run.k == 0), math.nan)
+    return tuple(
+        Measured(
+            plain_s=plain,
+            k=run.k,
+            token_s=run.round_s / run.acceptance_length,
+            acceptance_length=run.acceptance_length,
+        )
+        for run in read
+        if run.k > 0
     )
 
 
@@ -133,7 +171,7 @@ def _time(given: Mapping[str, Any], time: str, rate: str) -> float | None:
 
 
 def _measured(
-    given: Mapping[str, Any], survival: Survival | None, ready: Setup | None
+    given: Mapping[str, Any], survival: Survival | None, ready: Setup | None, read_length: float | None
 ) -> tuple[Measured, dict[str, float]]:
     verify = _verify_times(given["verify_ms"])
     plain = _time(given, "plain_ms", "plain_tok_s")
@@ -148,6 +186,8 @@ def _measured(
         number(given["width"], "--width", 2, 1e5)
     rounds = _count_rounds(given)
     statements = _statements(given, survival, k, rounds)
+    if read_length is not None:
+        statements["--from"] = read_length
     token = _time(given, "tpot_ms", "spec_tok_s")
     if token is None and given["speedup"] is None and not verify:
         raise RooflineError(
