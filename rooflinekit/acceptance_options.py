@@ -196,6 +196,8 @@ def read_acceptance(path: Path, measured_k: int | None = None) -> Acceptance:
         raise AcceptanceError(
             f"{path} cannot be read ({error.strerror}); give a JSON file: {HINT}"
         ) from error
+    except AcceptanceError as error:
+        raise AcceptanceError(f"{path}: {error}") from error
     except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, a number or a nest without end
         from rooflinekit.readers.engine_outputs import READ  # noqa: PLC0415
 
@@ -216,10 +218,27 @@ def read_acceptance(path: Path, measured_k: int | None = None) -> Acceptance:
 
 def _parsed(text: str, *, yaml: bool) -> Any:
     if not yaml:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_once)
     import yaml as library  # noqa: PLC0415 - most files are JSON
 
+    def check(node: library.Node | None) -> None:
+        if isinstance(node, library.MappingNode):
+            _once([(key.value, None) for key, _ in node.value if isinstance(key, library.ScalarNode)])
+        for part in node.value if isinstance(node, library.CollectionNode) else ():
+            for one in part if isinstance(part, tuple) else (part,):
+                check(one)
+
     try:
+        check(library.compose(text, Loader=library.SafeLoader))
         return library.safe_load(text)
     except library.YAMLError as error:
         raise ValueError(str(error)) from error
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Named fields of an object; parsers keep the last of two that are called the same, which hides a fault."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        raise AcceptanceError(f"field {max(names, key=names.count)!r:.40} is written twice; keep one")
+    return found

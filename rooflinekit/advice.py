@@ -42,6 +42,8 @@ class Change:
 
 
 SAME_ACCEPTANCE = "if it is accepted as often"
+PREDICTED = ", and drafts as fast as predicted"
+"""Of other drafters, where the time of drafting was given for the one asked about."""
 
 
 def changes(
@@ -67,15 +69,19 @@ def changes(
     max_k
         Largest K to try.
     variants, drafters
-        The same drafter made lighter, and others, with what to call them.
+        The same drafter made lighter, and others, with what to call them. A given time of drafting is that of the
+        drafter asked about: lighter ones have no known relation to it and are left out, others are predicted.
     """
     batch, context = np.array([float(load.batch)]), np.array([float(load.context)])
     own = case.speedups(batch=batch, context=context, max_k=max_k)[0, 0]
     found = [_change("fewer" if own.argmax() + 1 < chosen.k else "more", own, chosen)]
     found[0] = replace(found[0], what=f"{found[0].what} drafted tokens: K = {found[0].k}")
-    for words, drafter in (*variants, *drafters):
-        grid = replace(case, drafter=drafter).speedups(batch=batch, context=context, max_k=max_k)[0, 0]
-        found.append(_change(words, grid, chosen, SAME_ACCEPTANCE))
+    given = case.drafting.given
+    drafting = replace(case.drafting, cost=None, step_s=None, round_s=None)
+    for words, drafter in (*(() if given else variants), *drafters):
+        other = replace(case, drafter=drafter, drafting=drafting)
+        grid = other.speedups(batch=batch, context=context, max_k=max_k)[0, 0]
+        found.append(_change(words, grid, chosen, SAME_ACCEPTANCE + (PREDICTED if given else "")))
     found += _batches(case, load, chosen, max_k, batch_fits)
     worth = [one for one in found if one.gain >= WORTH]
     return tuple(sorted(worth, key=lambda one: -one.gain))

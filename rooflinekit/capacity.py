@@ -36,14 +36,19 @@ def drafting_bytes(drafter: Drafter, target: Target, load: Load, k: int) -> Call
     return added
 
 
-def largest_batch(target: Target, hardware: Hardware, drafter: Drafter | None, context: float) -> float:
-    """Sequences whose caches fit beside weights and drafter, if any; below 1 where not even one does."""
+def largest_batch(
+    target: Target, hardware: Hardware, drafter: Drafter | None, context: float, k: int = 0
+) -> float:
+    """Sequences that fit at the end of a round of ``k`` drafts; below 1 where not even one does.
+
+    Beside weights and drafter, if any: caches that have grown by the round, and states that wait for the verdict.
+    """
 
     def held(batch: float) -> float:
         extra = 0.0
         if drafter is not None:
-            extra = float(drafter.memory_bytes(batch=batch, context=context, tp=target.tp))
-        return memory_bytes(target, batch, context, extra)
+            extra = drafting_bytes(drafter, target, Load(batch, context), k)(target.tp)
+        return memory_bytes(target, batch, context + k + 1, extra)
 
     per_sequence = held(2.0) - held(1.0)
     room = hardware.usable_bytes - held(1.0)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from rooflinekit.capacity import drafting_bytes, remedy
-from rooflinekit.curve import Case, allowed_k, curve_of, plan_at, rounds_by_k
+from rooflinekit.curve import Case, CurvePoint, allowed_k, curve_of, plan_at, rounds_by_k
 from rooflinekit.hardware import Hardware
 from rooflinekit.load import Load
 from rooflinekit.prediction import breakdown
@@ -111,7 +111,7 @@ def _compared(case: Case, hardware: Hardware, load: Load, max_k: int, calibratio
         draft_s=draft,
         draft_host_s=hosted,
         slope_s=(total[-1] - total[0]) / (top - 1) if top > 1 else 0.0,
-        bound=_bound(plan, case),
+        bound=_bound(plan, case, best),
         k=best.k,
         acceptance_length=best.acceptance_length,
         speedup=best.speedup,
@@ -123,7 +123,12 @@ def _compared(case: Case, hardware: Hardware, load: Load, max_k: int, calibratio
     )
 
 
-def _bound(plan: tuple[Pass, ...], case: Case) -> str:
-    """What binds most of the drafting; the host where a drafter runs nothing on the device."""
-    lines = [line for one in plan for line in breakdown(one.works, case.machine)]
-    return max(lines, key=lambda line: line.time_s).bound if lines else "host"
+def _bound(plan: tuple[Pass, ...], case: Case, best: CurvePoint) -> str:
+    """What binds most of the time of drafting; ``given`` where that time is not the model's."""
+    if case.drafting.given:
+        return "given"
+    seconds = {"host": best.draft_host_s}
+    for one in plan:
+        for line in breakdown(one.works, case.machine):
+            seconds[line.bound] = seconds.get(line.bound, 0.0) + float(one.repeats) * line.time_s
+    return max(seconds, key=seconds.__getitem__)

@@ -106,6 +106,7 @@ def plan_at(case: Case, load: Load, point: CurvePoint) -> tuple[Pass, ...]:
         batch=load.batch,
         context=load.context,
         refresh=point.acceptance_length,
+        rows=case.drafting.rows,
         tp=case.target.tp,
     )
 

@@ -24,10 +24,7 @@ PADDING = 512
 SHARE_HEAD = ("eagle", "mtp", "dflash", "dspark", "domino")
 """Kinds that run the target's LM head; others have one of their own. The embedding is the target's in all."""
 
-HEAVY = "dspark:heavy"
-"""DSpark whose light head is a second backbone: what it must not become."""
-
-DRAFTER_NAMES = ("small-lm:MODEL", *BUILDERS, HEAVY, *CARRIED, "layer-skip:LAYERS", "ngram", "suffix")
+DRAFTER_NAMES = ("small-lm:MODEL", *BUILDERS, dspark.HEAVY, *CARRIED, "layer-skip:LAYERS", "ngram", "suffix")
 
 
 def make_drafter(
@@ -69,9 +66,9 @@ def _built(spec: str, target: Target, dtype: str) -> Drafter:
         return CARRIED[spec](target.llm, _sharing(_numbers(target, dtype, carried=True), target, spec))
     if spec in BUILDERS:
         return BUILDERS[spec](target.llm, _sharing(_numbers(target, dtype), target, spec))
-    if spec == HEAVY:
+    if spec == dspark.HEAVY:
         return dspark.heavy_for_target(target.llm, _sharing(_numbers(target, dtype), target, "dspark"))
-    if word in WEIGHTLESS and (argument or word == spec):
+    if word in WEIGHTLESS and (argument or spec.rstrip(":") == word):
         return _weightless(word, argument, target, dtype)
     if word in ("eagle2", "eagle-2"):
         raise ModelError(

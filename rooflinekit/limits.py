@@ -47,7 +47,7 @@ class Limits:
     batch_looked, context_looked
         How far was looked.
     batch_fits
-        Largest batch whose caches fit beside weights and drafter at this context; infinity where none grow.
+        Largest batch that fits at this context with every K that was tried; infinity where nothing grows with it.
     """
 
     k: int
@@ -67,10 +67,19 @@ def break_even_alpha(point: CurvePoint) -> float | None:
     return solve_alpha(max(point.round_cost, 1.0), point.k) if point.round_cost <= point.k + 1.0 else None
 
 
-def largest_draft_cost(point: CurvePoint) -> float | None:
-    """Draft cost c at which a point breaks even: what A plain steps leave beside verify and host, per draft."""
+def largest_draft_cost(point: CurvePoint, overlap: float = 0.0) -> float | None:
+    """Draft cost c at which a point breaks even: what A plain steps leave beside verify and host, per draft.
+
+    With ``overlap`` (0..1) the shorter of drafting and verify is partly hidden: drafting that is shorter than the
+    verify may take ``room / (1 - overlap)``, a longer one ``room + overlap * verify``.
+    """
     room_s = point.acceptance_length * point.plain_s - point.verify_s - (point.host_s - point.draft_host_s)
-    return room_s / (point.k * point.plain_s) if room_s > 0 else None
+    hidden_s = overlap * point.verify_s
+    if room_s + hidden_s >= point.verify_s:
+        room_s += hidden_s
+    elif room_s > 0.0:
+        room_s /= 1.0 - overlap
+    return room_s / (point.k * point.plain_s) if room_s > 0.0 else None
 
 
 def paying(values: Floats, speedups: Floats) -> tuple[Range, ...]:
@@ -153,13 +162,13 @@ def limits_of(case: Case, hardware: Hardware, load: Load, curve: tuple[CurvePoin
         k=k,
         break_even_acceptance_length=point.round_cost,
         break_even_alpha=break_even_alpha(point),
-        largest_draft_cost=largest_draft_cost(point),
+        largest_draft_cost=largest_draft_cost(point, case.drafting.overlap),
         largest_useful_k=max(useful, default=None),
         batch=batches_that_pay(case, context, len(curve), batch_looked),
         context=contexts_that_pay(case, batch, len(curve), context_looked),
         batch_looked=batch_looked,
         context_looked=context_looked,
-        batch_fits=largest_batch(case.target, hardware, case.drafter, context),
+        batch_fits=largest_batch(case.target, hardware, case.drafter, context, len(curve)),
     )
 
 
@@ -180,9 +189,12 @@ def schedule(case: Case, context: float, max_k: int, up_to: int = 256) -> tuple[
     """K by batch, in as few stretches as 2 % of the speedup allows.
 
     A stretch is carried on as long as its K stays within 2 % of the best: engines capture graphs for each
-    K, and neighbours that are equally good should not flicker.
+    K, and neighbours that are equally good should not flicker. Every batch is tried up to 1,024, beyond them
+    a logarithmic grid, whose K hold up to the next one.
     """
-    batch = np.arange(1.0, up_to + 1.0)
+    far = whole_grid(float(up_to))
+    batch = np.concatenate([np.arange(1.0, min(up_to, BATCHES) + 1.0), far[far > BATCHES]])
+    ends = [*(int(after) - 1 for after in batch[1:]), up_to]
     grid = case.speedups(batch=batch, context=np.array([context]), max_k=max_k)[:, 0]
     table = np.concatenate([np.ones((len(batch), 1)), grid], axis=1)
     best = table.max(axis=1)
@@ -199,7 +211,7 @@ def schedule(case: Case, context: float, max_k: int, up_to: int = 256) -> tuple[
         held = np.where(lasts == longest, table[start : start + longest].mean(axis=0), 0.0)
         k = int(held.argmax())
         least = float(table[start : start + longest, k].min())
-        found.append(Stretch(first=start + 1, last=start + longest, k=k, speedup=least))
+        found.append(Stretch(first=int(batch[start]), last=ends[start + longest - 1], k=k, speedup=least))
         start += longest
     return tuple(found)
 
@@ -221,8 +233,14 @@ def idle_drafter(case: Case, load: Load) -> float:
     """What a loaded drafter costs while K is 0, as a fraction of a plain step: one pass that keeps its cache.
 
     Engines that switch K to 0 go on filling the drafter's cache (vLLM issue 49548 measures 5 to 8 % of a step
-    for an MTP module); a drafter that never runs costs nothing, and then K = 0 gives exactly 1.
+    for an MTP module); a drafter without one (heads, lookups, the target's own layers) never runs and costs
+    nothing, and then K = 0 gives exactly 1.
     """
+    empty, longer = (
+        case.drafter.memory_bytes(batch=1.0, context=held, tp=case.target.tp) for held in (0.0, 1.0)
+    )
+    if longer <= empty:
+        return 0.0
     plan = case.drafter.plan(k=1.0, batch=load.batch, context=load.context, tp=case.target.tp)
     plain_s = case.target.step_s(case.machine, load.batch, load.context, 1.0)
     host_s = case.machine.step_host_s + case.machine.token_host_s * load.batch

@@ -11,7 +11,7 @@ import numpy as np
 from rooflinekit.acceptance import Mixture
 from rooflinekit.advice import Change, changes
 from rooflinekit.capacity import largest_batch
-from rooflinekit.curve import Case, CurvePoint, allowed_k, curve_of, rounds_by_k
+from rooflinekit.curve import Case, allowed_k, curve_of, rounds_by_k
 from rooflinekit.drafters.base import Drafter
 from rooflinekit.engines import forced_acceptance, schedule_flags
 from rooflinekit.hardware import Hardware
@@ -20,7 +20,10 @@ from rooflinekit.load import Load
 from rooflinekit.scheduling import schedule_verification
 
 SCHEDULE_BATCH = 256
-"""Largest batch of a schedule."""
+"""Largest batch of a schedule, unless a larger one was asked about."""
+
+SORTED_DRAFTS = 16_384
+"""Most drafts of all sequences together that are put in order of confidence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +64,8 @@ class Outlook:
     forced_acceptance
         Options that force the acceptance assumed, by engine, so that a run shows the cost alone.
     by_confidence
-        Drafts worth verifying of each sequence, where sequences are accepted differently (a mixture).
+        Drafts worth verifying of each sequence, where sequences are accepted differently (a mixture); ``None``
+        elsewhere, and for batches too large to put their drafts in order.
     """
 
     limits: Limits
@@ -104,36 +108,52 @@ def outlook_of(
     limits = limits_of(case, hardware, load, curve, chosen.k)
     top = min(max(SCHEDULE_BATCH, load.batch), max(limits.batch_fits, load.batch))
     stretches = schedule(case, float(load.context), max_k, int(top))
+    batch, oversize = float(load.batch), limits.batch_fits < load.batch
+    # A drafter that does not fit is no advice, unless the one asked about does not fit either.
+    others = [
+        (words, one)
+        for words, one in drafters
+        if oversize or _fits(case, hardware, one, load, max_k) >= batch
+    ]
     name, survival = case.drafter.name, case.acceptance.survival_at(np.arange(1.0, chosen.k + 1.0))
     return Outlook(
         limits=limits,
         changes=changes(
-            case, load, chosen, limits.batch_fits, max_k=max_k, variants=variants, drafters=drafters
+            case, load, chosen, limits.batch_fits, max_k=max_k, variants=variants, drafters=others
         ),
         schedule=stretches,
         idle_drafter=idle_drafter(case, load),
         schedule_flags=_schedule_flags(name, stretches),
         forced_acceptance=forced_acceptance(np.asarray(survival).tolist(), name),
-        by_confidence=_by_confidence(case, load, chosen, tried),
+        by_confidence=_by_confidence(case, load, tried),
     )
 
 
-def _by_confidence(case: Case, load: Load, chosen: CurvePoint, top: int) -> ByConfidence | None:
+def _fits(case: Case, hardware: Hardware, drafter: Drafter, load: Load, max_k: int) -> float:
+    """Sequences that fit with another drafter."""
+    k = allowed_k(drafter, case.acceptance, max_k)
+    return largest_batch(case.target, hardware, drafter, float(load.context), k)
+
+
+def _by_confidence(case: Case, load: Load, top: int) -> ByConfidence | None:
     """Verify what each member of a mixture is worth, with sequences by its weights; every K that was tried."""
     mixture, batch = case.acceptance, int(load.batch)
-    if not isinstance(mixture, Mixture) or batch < len(mixture.members):
+    top = min(top, SORTED_DRAFTS // batch)
+    if not isinstance(mixture, Mixture) or batch < len(mixture.members) or not top:
         return None
     # Where each sequence stands among the weights, so that shares are kept to a sequence.
     place = (np.arange(batch) + 0.5) / batch
     member = np.minimum(np.searchsorted(np.cumsum(mixture.weights), place), len(mixture.members) - 1)
     rows = np.array([np.asarray(one.survival_at(np.arange(1.0, top + 1.0))) for one in mixture.members])
-    plain = batch * chosen.acceptance_length / chosen.round_s
     found = []
     for k in range(1, top + 1):
         table = rows[member, :k]
-        one = schedule_verification(case, table, float(load.context))
-        found.append(ByConfidence(k=k, lengths=one.lengths, gain=one.tokens / one.round_s / plain - 1.0))
-    return max(found, key=lambda one: one.gain)
+        found.append(schedule_verification(case, table, float(load.context)))
+    # Shares kept to a sequence are not quite the weights, so one K for all is judged on the same sequences.
+    single = max(one.same_tokens / one.same_s for one in found)
+    rates = [one.tokens / one.round_s / single for one in found]
+    at = int(np.argmax(rates))
+    return ByConfidence(k=at + 1, lengths=found[at].lengths, gain=rates[at] - 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,8 +193,9 @@ def schedule_of(
     case: Case, hardware: Hardware, batch: Sequence[float], context: Sequence[float], *, max_k: int = 16
 ) -> Schedule:
     """Best K over a grid, and the schedules of every context."""
+    top = allowed_k(case.drafter, case.acceptance, max_k)
     k, speedup = best_k_table(case, np.array(batch, float), np.array(context, float), max_k)
-    fits = tuple(largest_batch(case.target, hardware, case.drafter, each) for each in context)
+    fits = tuple(largest_batch(case.target, hardware, case.drafter, each, k=top) for each in context)
     stretches = tuple(
         schedule(case, each, max_k, int(max(1.0, min(room, max(batch)))))
         for each, room in zip(context, fits, strict=True)

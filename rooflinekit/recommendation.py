@@ -172,6 +172,7 @@ def recommend_k(
     best = max(curve[:tried_k], key=lambda point: point.speedup)
     chosen = best if k is None else curve[k - 1]
     works = forward_pass(target.llm, load, target.precision, target.tp)
+    width = None if case.drafting.width is None else float(case.drafting.width)
     drafted = tuple(work for one in plan_at(case, load, chosen) for work in one.works)
     low, high = interval(acceptance, chosen, _ratio_error(calibration, target.precision.compute))
     return Recommendation(
@@ -198,7 +199,7 @@ def recommend_k(
         memory_bytes=room.memory_bytes,
         memory_capacity_bytes=hardware.usable_bytes,
         curve=curve,
-        loss=loss_account(machine, target, load, chosen),
+        loss=loss_account(machine, target, load, chosen, width),
         flags=flags(
             drafter.name, chosen.k, layers=drafter.llm.layers if isinstance(drafter, LayerSkip) else None
         ),

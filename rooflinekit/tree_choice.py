@@ -10,7 +10,7 @@ Times come in as functions or tables, so that any model of them, or a measured t
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,8 @@ class Surface:
         T_q, T_v, h of a round (s).
     plain_s
         A plain step, host included (s).
+    overlap
+        Share of the shorter of drafting and verify that runs beside the longer (0..1).
     """
 
     nodes: NDArray[np.int64]
@@ -47,11 +49,13 @@ class Surface:
     verify_s: Floats
     host_s: Floats
     plain_s: float
+    overlap: float = 0.0
 
     @property
     def round_s(self) -> Floats:
         """A round, host included (s)."""
-        return self.draft_s + self.verify_s + self.host_s
+        hidden_s = self.overlap * np.minimum(self.draft_s, self.verify_s)
+        return self.draft_s + self.verify_s + self.host_s - hidden_s
 
     @property
     def speedup(self) -> Floats:
@@ -139,7 +143,7 @@ class TreeChoice:
         }
 
 
-def choose_tree(
+def choose_tree(  # noqa: PLR0913 - times of five kinds and two sizes, by name
     acceptance: RankAcceptance,
     *,
     verify_s: Times,
@@ -147,6 +151,7 @@ def choose_tree(
     draft_pass_s: Times = 0.0,
     draft_once_s: float = 0.0,
     host_s: Times = 0.0,
+    overlap: float = 0.0,
     max_nodes: int = 64,
     max_depth: int = 16,
 ) -> TreeChoice:
@@ -167,6 +172,8 @@ def choose_tree(
         Drafting that a round pays once, whatever the tree: Medusa's heads, a block, the first pass's extra rows.
     host_s
         h by width.
+    overlap
+        Share of the shorter of drafting and verify that runs beside the longer (0..1).
     max_nodes, max_depth
         Largest tree to try.
 
@@ -190,6 +197,7 @@ def choose_tree(
     surface = _surface(
         acceptance, verify_s, plain_s, draft_pass_s, draft_once_s, host_s, (max_nodes, max_depth)
     )
+    surface = replace(surface, overlap=overlap)
     speedup = surface.speedup
     i, j = np.unravel_index(int(np.argmax(speedup)), speedup.shape)
     nodes, depth = int(surface.nodes[i]), int(surface.depths[j])
@@ -259,8 +267,15 @@ def _best_chain(
     ks = surface.nodes[kept]
     if len(ks):
         each = float(times_at(draft_pass_s, np.ones(1), "draft_pass_s")[0])
-        round_s = draft_once_s + ks * each + (surface.verify_s + surface.host_s)[kept, 0]
-        speedup = lengths[ks] * surface.plain_s / round_s
+        verify_s, host_s = surface.verify_s[kept, 0], surface.host_s[kept, 0]
+        chains = replace(
+            surface,
+            acceptance_length=lengths[ks],
+            draft_s=np.asarray(draft_once_s + ks * each, dtype=np.float64),
+            verify_s=verify_s,
+            host_s=host_s,
+        )
+        speedup = chains.speedup
         at = int(np.argmax(speedup))
         best = int(ks[at]), float(speedup[at])
     return best
@@ -268,14 +283,16 @@ def _best_chain(
 
 def _freed(surface: Surface) -> tuple[Freed, ...]:
     """Best speedup of the grid without drafting, without the growth of the verify, without the host."""
-    total, found = surface.round_s, []
-    costs = {
-        "drafting": surface.draft_s,
-        "the verify of more rows": surface.verify_s - surface.verify_s[0],
-        "host time": surface.host_s,
+    found = []
+    freed = {
+        "drafting": replace(surface, draft_s=0.0 * surface.draft_s),
+        "the verify of more rows": replace(
+            surface, verify_s=np.minimum(surface.verify_s, surface.verify_s[:1])
+        ),
+        "host time": replace(surface, host_s=0.0 * surface.host_s),
     }
-    for term, cost in costs.items():
-        speedup = surface.acceptance_length * surface.plain_s / (total - cost)
+    for term, one in freed.items():
+        speedup = one.speedup
         i, j = np.unravel_index(int(np.argmax(speedup)), speedup.shape)
         found.append(Freed(term, float(speedup[i, j]), int(surface.nodes[i]), int(surface.depths[j])))
     return tuple(sorted(found, key=lambda one: -one.speedup))

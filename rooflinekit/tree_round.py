@@ -32,9 +32,18 @@ class DraftTimes:
     load: Load
     refresh: float
 
+    @property
+    def plain_s(self) -> float:
+        """A plain step, host included (s)."""
+        machine, load = self.case.machine, self.load
+        decode_s = self.case.target.step_s(machine, load.batch, load.context, 1.0)
+        return float(decode_s + machine.step_host_s + machine.token_host_s * load.batch)
+
     def _all_s(self, k: float, rows: Any) -> Any:
         """Drafting of k levels, host included (s)."""
         case, load = self.case, self.load
+        if case.drafting.given:
+            return case.drafting.given_s(k, self.plain_s) + 0.0 * rows
         plan = case.drafter.plan(
             k=k,
             batch=load.batch,
@@ -65,7 +74,8 @@ def best_tree(
     Parameters
     ----------
     case
-        Machine, target, drafter; its acceptance is not used.
+        Machine, target, drafter, and how rounds are run (a given time per token is that of a level, whatever its
+        rows); its acceptance is not used.
     load
         Batch and context.
     rates
@@ -85,16 +95,16 @@ def best_tree(
 def _choose(times: DraftTimes, rates: RankAcceptance, max_nodes: int, max_depth: int) -> TreeChoice:
     machine, target, load = times.case.machine, times.case.target, times.load
     batch = float(load.batch)
-    decode_s = float(target.step_s(machine, batch, load.context, 1.0))
     return choose_tree(
         rates,
         verify_s=lambda rows: np.asarray(target.step_s(machine, batch, load.context, rows)),
-        plain_s=decode_s + float(machine.step_host_s + machine.token_host_s * batch),
+        plain_s=times.plain_s,
         draft_pass_s=times.level_s,
         draft_once_s=times.once_s,
         host_s=lambda rows: np.asarray(
             machine.step_host_s + machine.round_host_s + machine.token_host_s * batch * rows
         ),
+        overlap=times.case.drafting.overlap,
         max_nodes=max_nodes,
         max_depth=max_depth,
     )
@@ -140,6 +150,8 @@ class TreeAnswer:
         What was asked about.
     batch, context
         Sequences; tokens in the cache.
+    fits, remedy
+        Whether weights, caches and drafter fit into memory, and what would where they do not.
     choice
         The best tree, and the best chain under the same times.
     given
@@ -158,6 +170,8 @@ class TreeAnswer:
     dtype: str
     batch: float
     context: float
+    fits: bool
+    remedy: str
     choice: TreeChoice
     given: tuple[GivenTree, ...]
     rates: RankAcceptance

@@ -347,3 +347,24 @@ def test_one_position_is_fitted_by_a_constant_alone(capsys, tmp_path):
 def test_survival_is_what_the_profile_returns():
     """Objects, not tables."""
     assert isinstance(find_profile("eagle3-qwen3-8b-mt-bench"), Survival)
+
+
+def test_a_list_longer_than_any_draft_is_refused(read):
+    with pytest.raises(AcceptanceError, match="5000 numbers; give at most 1001"):
+        read({"histogram": [1] * 5000})
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.json", '{"alpha": 0.5, "alpha": 0.9}'),
+        ("a.json", '{"mixture": [{"alpha": 0.5, "alpha": 0.9}]}'),
+        ("a.yaml", "alpha: 0.5\nalpha: 0.9\n"),
+        ("a.yaml", "mixture:\n- {weight: 1, alpha: 0.5, alpha: 0.9}\n"),
+    ],
+)
+def test_a_field_written_twice_is_refused(tmp_path, name, text):
+    """Parsers keep the last one."""
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(AcceptanceError, match="'alpha' is written twice"):
+        find_acceptance(str(tmp_path / name))

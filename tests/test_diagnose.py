@@ -418,3 +418,15 @@ def test_a_faulty_sweep_is_refused_with_its_line(tmp_path, text, word):
     with pytest.raises(AcceptanceError, match=r"s\.csv") as refusal:
         read_sweep(path, 0.01)
     assert word in str(refusal.value)
+
+
+def test_host_time_is_in_the_models_own_numbers(capsys):
+    """vLLM's 1.207 ms a step and 8 us a row: the plain step is that much longer, and the round of 4 rows too."""
+    words = ["--k", "3", "--plain-ms", "10", "--tpot-ms", "6", "--alpha", "0.8"]
+    words += ["--model", "llama-3.1-8b", "--hardware", "h100-sxm"]
+    bare, hosted = ask(capsys, *words), ask(capsys, *words, "--host", "vllm")
+    assert hosted["predicted_plain_s"] - bare["predicted_plain_s"] == pytest.approx(1.207e-3 + 8e-6)
+    drafted = ask(capsys, *words, "--drafter", "eagle3", "--host", "vllm")
+    assert drafted["predicted_plain_s"] == pytest.approx(hosted["predicted_plain_s"])
+    assert run(["diagnose", "--k", "3", "--plain-ms", "10", "--tpot-ms", "6", "--host", "vllm"]) == 2
+    assert "--host is for the model's own numbers" in capsys.readouterr().err

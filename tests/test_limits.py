@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooflinekit.acceptance import Constant, expected_tokens
+from rooflinekit.acceptance import Constant, Mixture, expected_tokens
 from rooflinekit.advice import changes
+from rooflinekit.app import outlook, recommend
 from rooflinekit.curve import Case, CurvePoint, curve_of, rounds_by_k
-from rooflinekit.drafters import dflash, eagle3, mtp
+from rooflinekit.drafters import dflash, eagle3, layer_skip, medusa, mtp, ngram, suffix
+from rooflinekit.errors import CapacityError
 from rooflinekit.limits import (
     batches_that_pay,
     best_k_table,
@@ -29,7 +31,7 @@ from rooflinekit.profiles.library import find_hardware
 from rooflinekit.prospect import outlook_of
 from rooflinekit.readers.models import find_llm
 from rooflinekit.resolve import setup
-from rooflinekit.speculation import Drafting, eta
+from rooflinekit.speculation import Drafting, Round, eta
 from rooflinekit.target import Target
 from rooflinekit.work import Machine
 
@@ -231,3 +233,112 @@ def test_nothing_is_advised_where_nothing_gains():
     curve = curve_of(rounds_by_k(one, load, 8))
     best = max(curve, key=lambda point: point.speedup)
     assert changes(one, load, best, 1.0, max_k=8) == ()
+
+
+@given(st.floats(0.0, 1.0), st.floats(0.1, 4.0), st.floats(1.0, 8.0))
+def test_the_largest_draft_cost_under_overlap_breaks_even(overlap, verify, length):
+    """Drafting of that cost, put back into a round with the same overlap, gives a speedup of 1."""
+    point = CurvePoint(
+        k=4,
+        acceptance_length=length,
+        draft_s=0.1,
+        verify_s=verify,
+        host_s=0.0,
+        decode_s=1.0,
+        round_cost=1.0,
+        speedup=1.0,
+    )
+    largest = largest_draft_cost(point, overlap)
+    if largest is None:
+        assert length <= verify
+    else:
+        assert Round(4.0, length, 4.0 * largest, verify, 1.0, overlap=overlap).speedup == pytest.approx(1.0)
+        free = Round(4.0, length, 0.0, verify, 1.0, overlap=overlap)
+        assert free.speedup >= 1.0 - 1e-12
+
+
+def test_limits_know_the_overlap():
+    one, load = case(alpha=0.6, drafting=Drafting(overlap=1.0)), Load(64.0, 4096.0)
+    curve = curve_of(rounds_by_k(one, load, 8))
+    best = max(curve, key=lambda point: point.speedup)
+    found = limits_of(one, DEVICE, load, curve, best.k)
+    given = replace(one, drafting=Drafting(cost=found.largest_draft_cost, overlap=1.0))
+    assert speedup(given, batch=64.0, k=float(best.k)) == pytest.approx(1.0, rel=1e-9)
+
+
+@pytest.mark.parametrize("builder", [medusa, layer_skip, ngram, suffix])
+def test_a_drafter_without_a_cache_is_idle_for_nothing(builder):
+    """Heads, the target's own layers and lookups have nothing to keep up while K is 0."""
+    one = replace(case(), drafter=builder.for_target(LLAMA.llm, BF16))
+    assert idle_drafter(one, Load(8.0, 4096.0)) == 0.0
+    assert idle_drafter(case(), Load(8.0, 4096.0)) > 0.0
+
+
+def test_a_schedule_of_a_huge_batch_is_quick_and_whole():
+    """Beyond 1,024 sequences a grid is looked at; stretches still cover every batch once."""
+    found = schedule(case(alpha=0.5), 100.0, 4, 1_000_000)
+    assert (found[0].first, found[-1].last) == (1, 1_000_000)
+    assert all(after.first == before.last + 1 for before, after in pairwise(found))
+    small = schedule(case(alpha=0.5), 100.0, 4, 1024)
+    assert [part for part in found if part.last < 1024] == list(small[:-1])
+
+
+def test_a_given_time_of_drafting_is_that_of_its_drafter_alone():
+    """With c given, a lighter version has no known cost; another drafter is predicted, and that is said."""
+    one, load = case(alpha=0.8, drafting=Drafting(cost=0.5)), Load(1.0, 4096.0)
+    block = dflash.for_target(LLAMA.llm, BF16)
+    curve = curve_of(rounds_by_k(one, load, 8))
+    best = max(curve, key=lambda point: point.speedup)
+    found = changes(
+        one, load, best, 0.0, max_k=8, variants=[("lighter", one.drafter)], drafters=[("a block", block)]
+    )
+    assert [change.what for change in found] == ["a block"]
+    assert "as predicted" in found[0].condition
+    alone = replace(one, drafter=block, drafting=Drafting())
+    assert found[0].speedup == pytest.approx(speedup(alone, k=float(found[0].k)))
+
+
+def test_confidence_gains_over_one_k_on_the_same_sequences():
+    """Choosing lengths one by one includes one length for all: never a loss, also with a given time of drafting."""
+    mixture = Mixture((0.3, 0.7), (Constant(0.9), Constant(0.2)))
+    for drafting in (Drafting(), Drafting(cost=0.3, overlap=1.0), Drafting(cost=0.0)):
+        one = replace(case(drafting=drafting), acceptance=mixture)
+        for batch in (3.0, 8.0, 200.0):
+            found = outlook_of(one, DEVICE, Load(batch, 500.0), max_k=6).by_confidence
+            assert found.gain >= -1e-12
+            assert len(found.lengths) == batch
+
+
+def test_confidence_pays_for_the_drafting_that_was_given():
+    """Free drafts are made longer than dear ones."""
+    mixture, load = Mixture((0.3, 0.7), (Constant(0.9), Constant(0.2))), Load(200.0, 500.0)
+    free, dear = (
+        outlook_of(replace(case(drafting=Drafting(cost=c)), acceptance=mixture), DEVICE, load, max_k=6)
+        for c in (0.0, 0.3)
+    )
+    assert free.by_confidence.k > dear.by_confidence.k
+
+
+def test_a_drafter_that_does_not_fit_is_no_advice():
+    """8B in 16 bits on 25.8 GB: 15 sequences fit beside EAGLE-3 (0.85 GB), 11 beside DFlash (2.35 GB)."""
+    device, block = find_hardware("rtx-4090"), dflash.for_target(LLAMA.llm, BF16)
+    machine = Machine("r", 1.008e12, {"bf16": 165e12})
+    for batch, named in ((8.0, True), (15.0, False)):
+        found = outlook_of(case(machine=machine), device, Load(batch, 4096.0), drafters=[("a block", block)])
+        assert found.limits.batch_fits >= batch
+        assert any(change.what == "a block" for change in found.changes) == named
+
+
+@pytest.mark.parametrize(
+    ("model", "drafter", "tp"),
+    [("llama-3.1-8b", "eagle3", 1), ("qwen3.5-27b", "mtp", 1), ("deepseek-v3", "mtp", 8)],
+)
+@pytest.mark.parametrize("context", [100, 4096])
+def test_the_batch_that_fits_is_the_last_that_recommend_takes(model, drafter, tp, context):
+    """Hybrids hold a state for each row that waits for the verdict: far fewer sequences than their caches allow."""
+    device = "h200-sxm" if tp > 1 else "h100-sxm"
+    options = {"alpha": 0.7, "context": context, "tp": tp}
+    room = outlook(model, device, drafter, **options).limits.batch_fits
+    assert recommend(model, device, drafter, batch=room, **options).fits
+    with pytest.raises(CapacityError):
+        recommend(model, device, drafter, batch=room + 1, **options)

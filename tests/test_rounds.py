@@ -1,5 +1,6 @@
 """Rounds with host time, overlap, given drafting and free widths."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -8,13 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflinekit.acceptance import Constant
+from rooflinekit.app import compare, recommend
+from rooflinekit.cli import run
+from rooflinekit.comparison import compare_drafters
 from rooflinekit.curve import Case, curve_of, loss_account
-from rooflinekit.drafters import dflash, dspark, eagle3, medusa
+from rooflinekit.drafters import dflash, dspark, eagle3, medusa, ngram
 from rooflinekit.errors import RooflineError
 from rooflinekit.hosts import HOSTS, NO_HOST, VLLM, Host, host_of, with_host
 from rooflinekit.load import Load
 from rooflinekit.orders import orders_of_magnitude
 from rooflinekit.precision import precision
+from rooflinekit.profiles.library import find_hardware
 from rooflinekit.readers.models import find_llm
 from rooflinekit.speculation import Drafting, eta, speculate
 from rooflinekit.target import Target
@@ -205,3 +210,60 @@ def test_orders_of_magnitude():
     assert found["EAGLE, one layer, depth 5"].computed == pytest.approx(0.146, abs=0.003)
     # Five layers of 0.856 G, fc of 0.336 G and the head of 1.051 G: 11.3 / 140.3.
     assert found["DFlash, five layers, 16 positions"].computed == pytest.approx(0.081, abs=0.003)
+
+
+def test_a_lookup_searches_the_whole_context():
+    """vLLM pull request 56732: 70.28 ms for 512 sequences of 129,536 tokens; in the round, not only in the drafter."""
+    drafter = ngram.for_target(LLAMA.llm, BF16)
+    found = one(drafter=drafter, batch=512.0, context=129_536.0)
+    assert float(found.draft_host_s) == pytest.approx(70.28e-3, rel=0.01)
+    assert float(found.host_s) == pytest.approx(float(found.draft_host_s))
+
+
+def test_c_of_a_comparison_is_over_the_whole_plain_step():
+    """c as `Round` has it: host time in both, so 4 passes of 1 ms beside a step of 10 ms of host are below 1/2."""
+    machine = with_host(H100, Host(name="h", step_s=10e-3, pass_s=1e-3))
+    case = Case(machine, LLAMA, EAGLE, Constant(0.8))
+    (found,) = compare_drafters([case], find_hardware("h100-sxm"), Load(1.0, 4096.0), max_k=4)
+    direct = speculate(machine, LLAMA, EAGLE, Constant(0.8), batch=1.0, context=4096.0, k=float(found.k))
+    assert found.draft_cost == pytest.approx(float(direct.draft_cost))
+    assert found.bound == "host"
+
+
+def test_what_binds_drafting_is_what_takes_most_of_it():
+    """On a device alone an EAGLE step streams weights; where a time is given nothing is known of it."""
+    case, load = Case(H100, LLAMA, EAGLE, Constant(0.8)), Load(1.0, 4096.0)
+    device = find_hardware("h100-sxm")
+    assert compare_drafters([case], device, load)[0].bound == "memory"
+    given = replace(case, drafting=Drafting(cost=0.1))
+    assert compare_drafters([given], device, load)[0].bound == "given"
+
+
+def test_orders_leave_the_host_out_of_the_kernels(capsys):
+    """`--host` is the second column; the first stays that of the kernels alone."""
+    assert run(["orders", "--json"]) == 0
+    alone = json.loads(capsys.readouterr().out)
+    assert run(["orders", "--host", "5ms,1ms", "--json"]) == 0
+    hosted = json.loads(capsys.readouterr().out)
+    assert [row["computed"] for row in alone] == [row["computed"] for row in hosted]
+    deep = next(row for row in hosted if "depth 5" in row["what"])
+    assert deep["in_given"] > deep["computed"]
+    assert "in_vllm" in alone[0]
+
+
+def test_a_time_without_a_unit_names_its_option(capsys):
+    words = "recommend --model llama-3.1-8b --hardware h100-sxm --drafter eagle3 --alpha 0.8 --draft-step 0.7"
+    assert run(words.split()) == 2
+    assert "--draft-step: '0.7' has no unit" in capsys.readouterr().err
+
+
+def test_a_heavy_head_goes_by_its_own_name():
+    """No engine runs it, and beside DSpark it is told apart."""
+    found = recommend("llama-3.1-8b", "h100-sxm", "dspark:heavy", alpha=0.8)
+    assert found.drafter == "dspark:heavy"
+    assert found.flags == {}
+
+
+def test_no_drafter_is_nothing_to_compare():
+    with pytest.raises(RooflineError, match="no drafter was named"):
+        compare("llama-3.1-8b", "h100-sxm", [], alpha=0.8)

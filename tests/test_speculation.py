@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from rooflinekit.acceptance import Constant, Survival, expected_tokens
 from rooflinekit.drafters import BUILDERS, WEIGHTLESS, dflash, dspark, eagle3
+from rooflinekit.drafters.base import OnDevice
 from rooflinekit.drafters.dspark import DSpark
 from rooflinekit.drafters.small_lm import SmallLm
 from rooflinekit.precision import precision
@@ -231,7 +232,7 @@ def test_a_drafter_whose_tokens_all_fail_only_costs(data, llm, machine, batch):
 def test_drafting_for_nothing_with_no_draft_is_plain_decoding():
     """K = 0 and no passes: length 1, cost 1, speedup 1."""
 
-    class Nothing:
+    class Nothing(OnDevice):
         name = title = serial_passes = "0"
         max_k = None
         precision = BF16

@@ -1,6 +1,7 @@
 """Draft trees on a device: a chain is a chain, costs follow the rows, engines' shapes cost what they draft."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -142,3 +143,74 @@ def test_rows_are_monotone_in_time():
 
     level = DraftTimes(case(), Load(32.0, 1000.0), 3.0).level_s(np.array([1.0, 4.0, 16.0, 64.0]))
     assert np.all(np.diff(level) >= 0)
+
+
+# --- how rounds are run
+
+
+def test_a_given_time_of_drafting_counts_in_trees():
+    """A time per token is that of a level: a chain of K costs K of them, as in `speculate`; a time per round once."""
+    load = Load(1.0, 4096.0)
+    for drafting in (Drafting(cost=0.3), Drafting(step_s=2e-3), Drafting(round_s=3e-3)):
+        one = replace(case(), drafting=drafting)
+        length = 2.5
+        expected = round_of(
+            HOSTED, LLAMA, one.drafter, load, length, k=3.0, drafting=replace(drafting, width=4.0)
+        )
+        assert tree_round(one, load, chain(3), length).round_s == pytest.approx(float(expected.round_s))
+    dear = best_tree(replace(case(), drafting=Drafting(cost=5.0)), load, from_alpha(0.7, 0.5), max_nodes=8)
+    assert not dear.pays
+    assert dear.tree.depth == 1
+
+
+def test_overlap_is_known_to_the_choice_and_to_given_trees():
+    """Hidden drafting raises the best speedup, and no given tree passes the best one unseen."""
+    options = {"alpha": 0.8, "trees": ["3,4,16"], "host": "vllm"}
+    bare = ask("llama-3.1-8b", "h100-sxm", "eagle3", **options)
+    found = ask("llama-3.1-8b", "h100-sxm", "eagle3", overlap=1.0, **options)
+    assert found.choice.speedup > bare.choice.speedup
+    assert found.given[0].speedup > bare.given[0].speedup
+    assert found.choice.speedup >= found.given[0].speedup
+    assert found.choice.speedup >= found.choice.chain_speedup
+    assert all(one.speedup >= found.choice.speedup - 1e-12 for one in found.choice.freed)
+
+
+def test_a_tree_is_no_deeper_than_its_acceptance():
+    """Two positions were measured: nothing is known of a third."""
+    found = ask("llama-3.1-8b", "h100-sxm", "eagle3", survival="0.9,0.8")
+    assert found.choice.tree.depth == 2
+    with pytest.raises(RooflineError, match="measured at 2 positions"):
+        ask("llama-3.1-8b", "h100-sxm", "eagle3", survival="0.9,0.8", trees=["3,4,16"])
+
+
+def test_nothing_accepted_is_no_tree():
+    """Without a node worth drafting there are no flags: engines refuse zero steps."""
+    found = ask("llama-3.1-8b", "h100-sxm", "eagle3", alpha=0.0, calibration="datasheet")
+    assert found.choice.tree.nodes == 0
+    assert found.flags == {}
+    assert not found.choice.pays
+
+
+def test_a_tree_says_whether_it_fits():
+    """140 GB of weights on 80 GB."""
+    found = ask("llama-3.1-70b", "h100-sxm", "eagle3", alpha=0.7)
+    assert not found.fits
+    assert "--tp" in found.remedy
+    assert ask("llama-3.1-8b", "h100-sxm", "eagle3", alpha=0.7).fits
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            {"rank_accuracies": "medusa-vicuna-7b", "alpha": 0.5},
+            "--rank-accuracies stands in place of --alpha",
+        ),
+        ({"alpha": 0.7, "trees": ["100000,2,300"]}, "STEPS of --tree"),
+        ({"alpha": 0.7, "trees": ["3,100000,300"]}, "TOPK of --tree"),
+        ({"alpha": 0.7, "trees": ["9" * 5000 + ",1,2"]}, "unknown|cannot be read"),
+    ],
+)
+def test_what_would_be_ignored_or_endless_is_refused(options, words):
+    with pytest.raises(RooflineError, match=words):
+        ask("llama-3.1-8b", "h100-sxm", "medusa", **options)

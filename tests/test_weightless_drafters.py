@@ -117,6 +117,7 @@ def test_layers_are_a_number_or_a_fraction(word, layers):
     ("spec", "dtype", "words"),
     [
         ("layer-skip", "auto", "layer-skip needs the layers.*layer-skip:0.5"),
+        ("layer-skip:", "auto", "layer-skip needs the layers.*layer-skip:0.5"),
         ("layer-skip:half", "auto", "layer-skip:half names no number"),
         ("layer-skip:32", "auto", "from 1 to 31 of llama-3.1-8b"),
         ("layer-skip:0", "auto", "from 1 to 31"),

@@ -20,6 +20,9 @@ from rooflinekit.errors import AcceptanceError, nearest
 LARGEST = 1e15
 """Counts from here on are no counts of rounds (floats no longer tell neighbours apart)."""
 
+LONGEST = 1001
+"""Most numbers of a list: no engine drafts more than 1000 tokens."""
+
 WHOLE = ("histogram", "survival", "conditional", "lengths", "decay", "alpha", "mixture", "profile")
 """Fields each of which is a whole description."""
 TOTALS = ("accepted", "acceptance_length", "rate")
@@ -162,13 +165,17 @@ def _labelled(made: Any, fields: Mapping[str, Any], where: str) -> Acceptance:
 
 def _number(value: Any, name: str, where: str) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) < LARGEST:
-        raise AcceptanceError(f"{where}: {name} {value!r:.40} is not a finite number; give one such as 0.8")
+        raise AcceptanceError(
+            f"{where}: {name} {value!r:.40} is not a finite number below {LARGEST:g}; give one such as 0.8"
+        )
     return float(value)
 
 
 def _numbers(value: Any, name: str, where: str) -> list[float]:
     if not isinstance(value, list):
         raise AcceptanceError(f"{where}: {name} must be a list of finite numbers; {HINT}")
+    if len(value) > LONGEST:
+        raise AcceptanceError(f"{where}: {name} has {len(value)} numbers; give at most {LONGEST}")
     return [_number(one, f"{name} at place {place}", where) for place, one in enumerate(value, start=1)]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rooflinekit.app.asking import ACCEPTANCE, asked_case, with_acceptance
+from rooflinekit.errors import RooflineError
 from rooflinekit.hardware import Hardware
 from rooflinekit.llm import Llm
 from rooflinekit.resolve import load_of, number, setup
@@ -129,9 +130,8 @@ def compare(
     """
     from rooflinekit.comparison import compare_drafters
 
-    names = [drafters] if isinstance(drafters, str) else drafters
     asked = []
-    for name in names:
+    for name in _named(drafters):
         drafter, own = with_acceptance(name)
         if own is not None:
             described = {one: value for one, value in options.items() if one not in ACCEPTANCE} | {
@@ -148,6 +148,14 @@ def compare(
         max_k=max_k,
         calibration=ready.calibration.name if ready.calibration else "datasheet",
     )
+
+
+def _named(drafters: str | Sequence[str | Drafter]) -> Sequence[str | Drafter]:
+    """One drafter or several; refuses none."""
+    names = [drafters] if isinstance(drafters, str) else drafters
+    if not names:
+        raise RooflineError("no drafter was named; give at least one, such as eagle3")
+    return names
 
 
 def sweep(
@@ -204,7 +212,7 @@ def table(
     """Every drafter, batch, context and K as rows of a DataFrame; options as in :func:`recommend`."""
     from rooflinekit.sweeps import speculation_table
 
-    names = [drafters] if isinstance(drafters, str) else drafters
+    names = _named(drafters)
     for value in batch:
         number(value, "batch", 1, 1e6)
     for value in context:

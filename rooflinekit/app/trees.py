@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rooflinekit.app.asking import asked_case
+from rooflinekit.app.asking import ACCEPTANCE, asked_case
 from rooflinekit.errors import AcceptanceError
 from rooflinekit.hardware import Hardware
 from rooflinekit.llm import Llm
@@ -56,6 +56,7 @@ def best_tree(
     max_nodes, max_depth
         Largest tree to try; it is no deeper than acceptance was measured.
     """
+    from rooflinekit.capacity import drafting_bytes, remedy
     from rooflinekit.engines import flags
     from rooflinekit.tree_round import TreeAnswer
     from rooflinekit.tree_round import best_tree as best_on_device
@@ -65,13 +66,15 @@ def best_tree(
     number(rank_decay, "--rank-decay", 0, 1, whole=False)
     load = load_of(batch, context)
     if rank_accuracies is not None:
-        options = {"alpha": 0.0} | {name: value for name, value in options.items() if value is not None}
+        options = _without_chain(options)
     asked = asked_case(model, hardware, drafter, max_k=max_depth, k=None, options=options)
     case, ready = asked.case, asked.ready
     max_depth = min(max_depth, case.acceptance.max_k or max_depth)
     rates = _rates(case.acceptance, rank_decay, rank_accuracies, max_depth)
     choice = best_on_device(case, load, rates, max_nodes=max_nodes, max_depth=max_depth)
     tree = choice.tree
+    extra = drafting_bytes(case.drafter, ready.target, load, tree.nodes)
+    missing = remedy(ready.target, ready.hardware, float(batch), float(context) + tree.width, extra)
     return TreeAnswer(
         model=ready.target.llm.name,
         hardware=ready.hardware.name,
@@ -81,11 +84,24 @@ def best_tree(
         dtype=ready.target.precision.label,
         batch=batch,
         context=context,
+        fits=not missing,
+        remedy=missing,
         choice=choice,
         given=tuple(_given(case, load, name, rates) for name in trees),
         rates=rates,
-        flags=flags(case.drafter.name, tree.depth, topk=max(tree.branching, 1), nodes=tree.width),
+        flags=flags(case.drafter.name, tree.depth, topk=tree.branching, nodes=tree.width)
+        if tree.nodes
+        else {},
     )
+
+
+def _without_chain(options: dict[str, Any]) -> dict[str, Any]:
+    """Options with a chain's acceptance that is not looked at; refuses one that would be ignored."""
+    given = [name for name in ACCEPTANCE if options.get(name) is not None]
+    if given:
+        said = " and ".join("--" + name.replace("_", "-") for name in given)
+        raise AcceptanceError(f"--rank-accuracies stands in place of {said}; give one of them")
+    return options | {"alpha": 0.0}
 
 
 def _rates(acceptance: Acceptance, decay: float, accuracies: str | None, depth: int) -> RankAcceptance:
@@ -109,17 +125,22 @@ def _given(case: Case, load: Load, name: str, rates: RankAcceptance) -> GivenTre
     from rooflinekit.tree_round import given_tree
 
     engine = None
-    if re.fullmatch(r"\d+,\d+,\d+", name):
-        engine = eagle2_shape(*(int(part) for part in name.split(",")))
+    if re.fullmatch(r"\d{1,9},\d{1,9},\d{1,9}", name):
+        sizes = [int(part) for part in name.split(",")]
+        for size, what, largest in zip(sizes, ("STEPS", "TOPK", "TOKENS"), (32, 64, 513), strict=True):
+            number(size, f"{what} of --tree {name}", 0, largest)
+        engine = eagle2_shape(*sizes)
         tree, depth = eagle2_tree(rates, engine), engine.steps
         name = f"steps,topk,tokens {name}"
     else:
         tree = find_tree(name)
         depth = tree.depth
-    limit = case.drafter.max_k
-    if limit is not None and depth > limit:
-        raise AcceptanceError(
-            f"tree {name} is {depth} deep, {case.drafter.name} drafts {limit} tokens; choose a tree of at most "
-            f"{limit} levels"
-        )
+    for limit, what in (
+        (case.drafter.max_k, f"{case.drafter.name} drafts {case.drafter.max_k} tokens"),
+        (case.acceptance.max_k, f"acceptance was measured at {case.acceptance.max_k} positions"),
+    ):
+        if limit is not None and depth > limit:
+            raise AcceptanceError(
+                f"tree {name} is {depth} deep, {what}; choose a tree of at most {limit} levels"
+            )
     return given_tree(case, load, name, tree, rates, engine)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from rooflinekit.errors import RooflineError
+from rooflinekit.errors import RooflineError, UnitError
 from rooflinekit.units import parse
 
 if TYPE_CHECKING:
@@ -36,7 +36,10 @@ def options(*several: Callable[[Any], Any]) -> Callable[[Decorated], Decorated]:
 
 def seconds_given(context: click.Context, option: click.Parameter, text: str | None) -> float | None:  # noqa: ARG001
     """A time with its unit, as an option takes it (s)."""
-    return None if text is None else parse(text, "s")
+    try:
+        return None if text is None else parse(text, "s")
+    except UnitError as error:
+        raise UnitError(f"{option.opts[0]}: {error}") from error
 
 
 LOAD = options(

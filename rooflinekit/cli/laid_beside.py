@@ -11,7 +11,7 @@ from rooflinekit.drafting_options import make_drafter
 from rooflinekit.errors import AcceptanceError, RooflineError
 from rooflinekit.implied import Measured, launch_draft_cost
 from rooflinekit.resolve import Setup, load_of, setup
-from rooflinekit.speculation import Round, speculate
+from rooflinekit.speculation import Drafting, Round, speculate
 from rooflinekit.transformer import forward_pass
 
 if TYPE_CHECKING:
@@ -84,19 +84,28 @@ def beside(
         return None, None
     load = load_of(given["batch"], given["context"])
     target, device = ready.target, ready.machine
-    verify = target.step_s(device, load.batch, load.context, float(measured.rows))
-    length = measured.acceptance_length or 1.0
+    length, rows = measured.acceptance_length or 1.0, float(measured.rows)
     if given["drafter"] is None:
-        plain = target.step_s(device, load.batch, load.context, 1.0)
-        each = device.token_host_s * load.batch
-        host_s, plain_host_s = (device.step_host_s + each * rows for rows in (measured.rows, 1))
-        return Round(measured.k, length, 0.0, verify, plain, host_s, plain_host_s), None
+        verify, plain = (target.step_s(device, load.batch, load.context, width) for width in (rows, 1.0))
+        host, plain_host = (
+            device.step_host_s + device.token_host_s * load.batch * width for width in (rows, 1.0)
+        )
+        return Round(measured.k, length, 0.0, verify, plain, host, plain_host), None
     drafter = make_drafter(given["drafter"], target, hardware=ready.hardware)
     k = float(_trained(drafter, measured.k))
-    one = speculate(device, target, drafter, Constant(0.0), batch=load.batch, context=load.context, k=k)
+    one = speculate(
+        device,
+        target,
+        drafter,
+        Constant(0.0),
+        batch=load.batch,
+        context=load.context,
+        k=k,
+        drafting=Drafting(width=rows),
+    )
     plan = drafter.plan(k=k, batch=load.batch, context=load.context, tp=target.tp)
     launch = launch_draft_cost(plan, k, forward_pass(target.llm, load, target.precision, target.tp))
-    return replace(one, acceptance_length=length, verify_s=verify), launch
+    return replace(one, acceptance_length=length), launch
 
 
 def _trained(drafter: Drafter, k: int) -> int:

@@ -18,19 +18,23 @@ from rooflinekit.cli.common import DEVICE, JSON, print_json, show
 @JSON
 def command(model: str, hardware: str, context: float, as_json: bool, **options: Any) -> None:  # noqa: FBT001
     """Orders of magnitude that are told about drafting, beside what comes out here."""
-    from rooflinekit.hosts import VLLM, with_host
+    from rooflinekit.hosts import NO_HOST, VLLM, host_of, with_host
     from rooflinekit.orders import orders_of_magnitude
     from rooflinekit.resolve import load_of, setup
 
     load_of(1, context)
+    host = host_of(options.pop("host"))
+    host = VLLM if host is NO_HOST else host
     ready = setup(model, hardware, **options)
-    hosted = with_host(ready.machine, VLLM)
+    hosted = with_host(ready.machine, host)
     alone, engine = (
         orders_of_magnitude(machine, ready.target, context) for machine in (ready.machine, hosted)
     )
     if as_json:
         pairs = zip(alone, engine, strict=True)
-        print_json([{**asdict(one), "inside": one.inside, "in_vllm": other.computed} for one, other in pairs])
+        print_json(
+            [{**asdict(one), "inside": one.inside, f"in_{host.name}": other.computed} for one, other in pairs]
+        )
         return
     from rooflinekit.report.orders import orders_text
 
@@ -38,4 +42,5 @@ def command(model: str, hardware: str, context: float, as_json: bool, **options:
     heading = (
         f"{ready.target.llm.name} on {ready.hardware.name}, one request, {ready.target.precision.label}, "
     )
-    show(orders_text(alone, engine, f"{heading}context {context:g}; {calibration}"))
+    engine_name = "in vLLM" if host is VLLM else "with --host"
+    show(orders_text(alone, engine, f"{heading}context {context:g}; {calibration}", engine_name))

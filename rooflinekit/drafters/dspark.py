@@ -21,6 +21,8 @@ from rooflinekit.work import Pass, Real, Work
 
 BLOCK = 7
 RANK = 256
+HEAVY = "dspark:heavy"
+"""DSpark whose light head is a second backbone: what it must not become."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,7 @@ def for_target(target: Llm, precision: Precision) -> DSpark:
 def heavy_for_target(target: Llm, precision: Precision) -> DSpark:
     """The degenerate case: a sequential head as heavy as the backbone, which then pays per token as EAGLE does."""
     plain = for_target(target, precision)
-    return replace(plain, heavy_head=replace(plain.backbone.llm, name="the backbone again"))
+    return replace(plain, heavy_head=replace(plain.backbone.llm, name="the backbone again"), name=HEAVY)
 
 
 def from_shape(shape: Shape, target: Llm, precision: Precision, origin: str) -> DSpark:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -66,10 +67,10 @@ def find_tree(name_or_path: str | Path) -> Tree:
     if str(name_or_path) in known:
         return known[str(name_or_path)].tree
     path = Path(name_or_path)
-    if path.suffix or path.exists():
+    if path.suffix or os.path.exists(path):  # noqa: PTH110 - False for names too long
         return read_tree(path)
     raise ModelError(
-        f"tree {str(name_or_path)!r} is unknown; {nearest(str(name_or_path), known)}, or give a JSON file"
+        f"tree {str(name_or_path)!r:.60} is unknown; {nearest(str(name_or_path), known)}, or give a JSON file"
     )
 
 

@@ -11,11 +11,13 @@ from rooflinekit.orders import Order
 from rooflinekit.report.style import BAD, DIM, GOOD, table
 
 
-def orders_text(device: Sequence[Order], engine: Sequence[Order], heading: str) -> RenderableType:
+def orders_text(
+    device: Sequence[Order], engine: Sequence[Order], heading: str, engine_name: str = "in vLLM"
+) -> RenderableType:
     """What is told beside what is computed, on the device alone and with the host time of an engine."""
     rows = table()
     rows.add_column("quantity")
-    for name in ("told", "kernels alone", "in vLLM", "unit"):
+    for name in ("told", "kernels alone", engine_name, "unit"):
         rows.add_column(name, justify="left" if name == "unit" else "right")
     for alone, hosted in zip(device, engine, strict=True):
         told = f"{alone.told_low:g}"

@@ -39,12 +39,15 @@ def tree_text(one: TreeAnswer) -> RenderableType:
         )
     )
     lines.append(Text(source_line(one.calibration, None, "assumed")))
+    if not one.fits:
+        lines.append(Text(f"DOES NOT FIT into {one.hardware}: {one.remedy}", BAD))
     return Group(*lines)
 
 
 def _verdict(choice: TreeChoice) -> Text:
     tree = choice.tree
     words = f"{tree.nodes} nodes, depth {tree.depth}" if tree.branching > 1 else f"a chain of {tree.nodes}"
+    words = words if tree.nodes else "no draft is ever accepted"
     text = Text()
     if choice.pays:
         text.append(f"Best: {words}, {times(choice.speedup)}", GOOD)
