@@ -31,6 +31,8 @@ class Host:
         Of every row that is sampled or judged.
     round_s
         Of every round of speculation, besides a step: judging, sampling, bookkeeping.
+    device
+        Profile of the device it was read on; '' where that is not known. Elsewhere it is an assumption.
     kind
         How they are known.
     ref
@@ -42,6 +44,7 @@ class Host:
     pass_s: float = 0.0
     row_s: float = 0.0
     round_s: float = 0.0
+    device: str = ""
     kind: Kind = "assumed"
     ref: str = ""
 
@@ -61,6 +64,7 @@ VLLM = Host(
     step_s=1.207e-3,
     pass_s=0.37e-3,
     row_s=8e-6,
+    device="h100-sxm5-80gb",
     kind="fitted",
     ref="vLLM 0.10-0.11 on one H100, Llama-3.1-8B: Liu et al. 2026 (arXiv:2601.11580), Figures 1 and 4 and the "
     "constants of its simulator",
@@ -111,11 +115,12 @@ def with_host(machine: Machine, host: Host) -> Machine:
     """The same device under an engine that takes this host time."""
     if host is NO_HOST:
         return machine
+    kind: Kind = host.kind if machine.name.startswith(host.device) else "assumed"
     return replace(
         machine,
         step_host_s=host.step_s,
         pass_host_s=host.pass_s,
         token_host_s=host.row_s,
         round_host_s=host.round_s,
-        evidence={**machine.evidence, "host": host.kind},
+        evidence={**machine.evidence, "host": kind},
     )

@@ -243,6 +243,6 @@ def idle_drafter(case: Case, load: Load) -> float:
         return 0.0
     plan = case.drafter.plan(k=1.0, batch=load.batch, context=load.context, tp=case.target.tp)
     plain_s = case.target.step_s(case.machine, load.batch, load.context, 1.0)
-    host_s = case.machine.step_host_s + case.machine.token_host_s * load.batch
+    host_s = case.machine.host_s(load.batch)
     idle_s = plan_time_s(plan, case.machine) + host_launches(plan) * case.machine.pass_host_s
     return float(idle_s / (plain_s + host_s))

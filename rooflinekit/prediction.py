@@ -195,7 +195,7 @@ def predict_step(
     tenth = expected_error(calibration, works, machine, 90)
     device_s = sum(line.time_s for line in lines)
     decode_s = float(target.step_s(machine, load.batch, load.context, 1.0))
-    host_s = float(machine.step_host_s + machine.token_host_s * load.head_rows)
+    host_s = float(machine.host_s(load.head_rows))
     if host_s:
         lines = (*lines, Line(label="host", kind="host", bytes=0.0, flops=0.0, time_s=host_s, bound="host"))
     batch, context = float(load.batch), float(load.context)

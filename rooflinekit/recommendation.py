@@ -110,7 +110,9 @@ def interval(
         lengths = np.full(DRAWS, point.acceptance_length)
     spread = (ratio_error or 0.0) / 0.6745
     noise = np.random.default_rng(seed + 1).normal(0.0, 1.0, DRAWS) * spread
-    drawn = lengths / (point.round_cost * np.exp(noise))
+    # Kernels err; the host's share of a round does not move with them.
+    kernels_s = point.round_s - point.host_s
+    drawn = lengths * point.plain_s / (kernels_s * np.exp(noise) + point.host_s)
     low, high = np.quantile(drawn, [0.05, 0.95])
     # Counts at the edge of what is possible pull their posterior away from the estimate itself.
     centre = point.acceptance_length / point.round_cost

@@ -237,7 +237,7 @@ def round_of(
     )
     width = k + 1.0 if drafting.width is None else drafting.width
     decode_s = target.step_s(machine, batch, context, 1.0)
-    plain_host_s = machine.step_host_s + machine.token_host_s * batch
+    plain_host_s = machine.host_s(batch)
     if drafting.given:
         draft_s, draft_host_s = drafting.given_s(k, decode_s + plain_host_s), 0.0 * batch
     else:
@@ -253,10 +253,7 @@ def round_of(
         draft_s=draft_s,
         verify_s=target.step_s(machine, batch, context, width),
         decode_s=decode_s,
-        host_s=plain_host_s
-        + machine.token_host_s * batch * (width - 1.0)
-        + machine.round_host_s
-        + draft_host_s,
+        host_s=machine.host_s(batch * width) + machine.round_host_s + draft_host_s,
         decode_host_s=plain_host_s,
         draft_host_s=draft_host_s,
         overlap=drafting.overlap,

@@ -37,7 +37,7 @@ class DraftTimes:
         """A plain step, host included (s)."""
         machine, load = self.case.machine, self.load
         decode_s = self.case.target.step_s(machine, load.batch, load.context, 1.0)
-        return float(decode_s + machine.step_host_s + machine.token_host_s * load.batch)
+        return float(decode_s + machine.host_s(load.batch))
 
     def _all_s(self, k: float, rows: Any) -> Any:
         """Drafting of k levels, host included (s)."""
@@ -101,9 +101,7 @@ def _choose(times: DraftTimes, rates: RankAcceptance, max_nodes: int, max_depth:
         plain_s=times.plain_s,
         draft_pass_s=times.level_s,
         draft_once_s=times.once_s,
-        host_s=lambda rows: np.asarray(
-            machine.step_host_s + machine.round_host_s + machine.token_host_s * batch * rows
-        ),
+        host_s=lambda rows: np.asarray(machine.host_s(batch * rows) + machine.round_host_s),
         overlap=times.case.drafting.overlap,
         max_nodes=max_nodes,
         max_depth=max_depth,

@@ -147,6 +147,10 @@ class Machine:
     round_host_s: Real = 0.0
     evidence: Mapping[str, Kind] = field(default_factory=dict)
 
+    def host_s(self, rows: Real) -> Real:
+        """Host time of a step whose ``rows``, over all sequences, are sampled or judged (s)."""
+        return self.step_host_s + self.token_host_s * rows
+
     def ceiling(self, kind: str, dtype: str) -> Ceiling:
         """Return the ceiling for a kind of work and a compute format."""
         known = self.ceilings

@@ -488,3 +488,13 @@ def test_a_verify_that_beats_a_plain_step_is_pointed_out():
 
     assert "padding" in notes(slow)
     assert "padding" not in notes(H100)
+
+
+def test_the_host_does_not_share_the_kernels_error():
+    """The interval shrinks as the host takes a larger part of a round."""
+    point = ask(Constant(0.7), k=4).best
+    slow = replace(point, host_s=point.round_s, round_cost=2 * point.round_cost)
+    low, high = interval(Constant(0.7), point, 0.05)
+    lower, higher = interval(Constant(0.7), slow, 0.05)
+    assert higher / lower < high / low
+    assert np.log(higher / lower) == pytest.approx(0.5 * np.log(high / low), rel=0.1)

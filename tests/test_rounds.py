@@ -193,7 +193,9 @@ def test_what_is_no_host_time_is_refused(text):
 def test_no_host_changes_nothing():
     assert with_host(H100, NO_HOST) is H100
     assert set(HOSTS) == {"none", "vllm"}
-    assert with_host(H100, VLLM).evidence["host"] == "fitted"
+    # Read on one device: an assumption on every other.
+    assert with_host(H100, VLLM).evidence["host"] == "assumed"
+    assert with_host(replace(H100, name="h100-sxm5-80gb + x"), VLLM).evidence["host"] == "fitted"
 
 
 # --- figures people carry in their heads

@@ -113,6 +113,10 @@ def _rates(acceptance: Acceptance, decay: float, accuracies: str | None, depth: 
         if accuracies in known:
             return known[accuracies]
         found = read_head_accuracies(Path(accuracies))
+        if len(found) > 1:
+            raise AcceptanceError(
+                f"{accuracies} holds several runs ({', '.join(found)}); keep the one that is meant"
+            )
         return next(iter(found.values()))
     conditional = np.asarray(acceptance.conditional_at(np.arange(1.0, depth + 1.0)))
     source = f"{acceptance.label}, rank decay {decay:g} (assumed)"

@@ -87,9 +87,7 @@ def beside(
     length, rows = measured.acceptance_length or 1.0, float(measured.rows)
     if given["drafter"] is None:
         verify, plain = (target.step_s(device, load.batch, load.context, width) for width in (rows, 1.0))
-        host, plain_host = (
-            device.step_host_s + device.token_host_s * load.batch * width for width in (rows, 1.0)
-        )
+        host, plain_host = (device.host_s(load.batch * width) for width in (rows, 1.0))
         return Round(measured.k, length, 0.0, verify, plain, host, plain_host), None
     drafter = make_drafter(given["drafter"], target, hardware=ready.hardware)
     k = float(_trained(drafter, measured.k))

@@ -185,6 +185,7 @@ def batch(
     """
     from rooflinekit.acceptance_options import make_acceptance
     from rooflinekit.capacity import largest_batch
+    from rooflinekit.curve import allowed_k
     from rooflinekit.drafting_options import make_drafter
     from rooflinekit.plot.batch import batch_curve, batches_up_to, speedups_by_batch
     from rooflinekit.resolve import load_of, number, setup
@@ -209,7 +210,7 @@ def batch(
     title = f"{built.name} with {ready.target.llm.name} on {ready.hardware.title}"
     calibration = ready.calibration.name if ready.calibration else "datasheet"
     subtitle = f"{accepted.label}, {ready.target.precision.label}, context {context:g}; {calibration}"
-    room = largest_batch(ready.target, ready.hardware, built, context)
+    room = largest_batch(ready.target, ready.hardware, built, context, allowed_k(built, accepted, max_k))
     save(batch_curve(curves, fits_up_to=room, title=title, subtitle=subtitle), out)
 
 

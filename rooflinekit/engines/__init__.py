@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rooflinekit.engines import llama_cpp, sglang, tensorrt_llm, transformers, vllm
-from rooflinekit.engines.drafting import (
+from rooflinekit.engines.sglang import adaptive_config, dspark_step_table
+from rooflinekit.engines.wanted import (
     DRAFT_MODEL,
     OWN_MODULES,
-    Drafting,
+    Wanted,
     checked_schedule,
     checked_survival,
 )
-from rooflinekit.engines.sglang import adaptive_config, dspark_step_table
 
 __all__ = [
     "DRAFT_MODEL",
@@ -47,8 +47,8 @@ SCHEDULE_NOTES = {
 """What to know of each engine's schedule over the batch."""
 
 
-def _asked(drafter: str, k: int, topk: int, nodes: int | None, layers: int | None = None) -> Drafting:
-    return Drafting(drafter, k, topk, topk * k + 1 if nodes is None else nodes, layers or 0)
+def _asked(drafter: str, k: int, topk: int, nodes: int | None, layers: int | None = None) -> Wanted:
+    return Wanted(drafter, k, topk, topk * k + 1 if nodes is None else nodes, layers or 0)
 
 
 def _present(found: dict[str, str | None]) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rooflinekit.engines.drafting import DRAFT_MODEL, OWN_MODULES, Drafting, number
+from rooflinekit.engines.wanted import DRAFT_MODEL, OWN_MODULES, Wanted, number
 
 TYPES = {
     "small-lm": "draft-simple",
@@ -20,7 +20,7 @@ FORCED = (
 )
 
 
-def flags(ask: Drafting) -> str | None:
+def flags(ask: Wanted) -> str | None:
     """Flags for a chain that is not cut short by the drafter's confidence."""
     if ask.drafter not in TYPES or ask.is_tree:
         return None
@@ -31,7 +31,7 @@ def flags(ask: Drafting) -> str | None:
     return f"{kind}{model} --spec-draft-n-max {ask.k} --spec-draft-p-min 0"
 
 
-def forced(ask: Drafting | None, survival: tuple[float, ...]) -> str | None:
+def forced(ask: Wanted | None, survival: tuple[float, ...]) -> str | None:
     """Unconditional rates by position, added to the flags."""
     if ask is not None and (ask.drafter not in TYPES or ask.is_tree):
         return None

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from rooflinekit.engines.drafting import DRAFT_MODEL, OWN_MODULES, Drafting, Ranges, number
+from rooflinekit.engines.wanted import DRAFT_MODEL, OWN_MODULES, Ranges, Wanted, number
 from rooflinekit.errors import RooflineError
 
 ALGORITHMS = {
@@ -37,7 +37,7 @@ FORCED = (
 )
 
 
-def flags(ask: Drafting) -> str | None:
+def flags(ask: Wanted) -> str | None:
     """Flags for a chain or, for drafters that take one step after the other, a tree."""
     if ask.drafter not in ALGORITHMS:
         return None
@@ -59,7 +59,7 @@ def flags(ask: Drafting) -> str | None:
     )
 
 
-def schedule(ask: Drafting, ranges: Ranges) -> dict[str, str]:
+def schedule(ask: Wanted, ranges: Ranges) -> dict[str, str]:
     """Flags, and the text of the file that they name; empty where the engine cannot follow."""
     chain = flags(ask)
     if chain is None or ask.drafter not in ADAPTIVE:
@@ -80,7 +80,7 @@ def adaptive_config(ranges: Sequence[tuple[int, int, int]]) -> dict[str, dict[st
     return {str(first): {"candidate_steps": [k]} for first, _, k in ranges}
 
 
-def forced(ask: Drafting | None, survival: tuple[float, ...]) -> str | None:
+def forced(ask: Wanted | None, survival: tuple[float, ...]) -> str | None:
     """Variables of the server's environment; the length includes the bonus token."""
     if ask is not None and (ask.drafter not in ALGORITHMS or ask.drafter == "ngram"):
         return None

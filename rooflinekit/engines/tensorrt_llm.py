@@ -7,7 +7,7 @@ checkpoint.
 
 from __future__ import annotations
 
-from rooflinekit.engines.drafting import DRAFT_MODEL, OWN_MODULES, Drafting, Ranges, number
+from rooflinekit.engines.wanted import DRAFT_MODEL, OWN_MODULES, Ranges, Wanted, number
 
 TYPES = {"small-lm": "DraftTarget", "eagle3": "Eagle3", "mtp": "MTP", "ngram": "NGram"}
 TREES = ("eagle3",)
@@ -25,7 +25,7 @@ FORCED = (
 )
 
 
-def _fields(ask: Drafting) -> str:
+def _fields(ask: Wanted) -> str:
     count = "num_nextn_predict_layers" if ask.drafter == OWN_MODULES else "max_draft_len"
     fields = f"decoding_type: {TYPES[ask.drafter]}, {count}: {ask.k}"
     if ask.drafter == "ngram":
@@ -37,7 +37,7 @@ def _yaml(fields: str) -> str:
     return f"speculative_config: {{{fields}}}"
 
 
-def flags(ask: Drafting) -> str | None:
+def flags(ask: Wanted) -> str | None:
     """The YAML for a chain, or for EAGLE-3's dynamic tree (its drafts do not count the root)."""
     if ask.drafter not in TYPES:
         return None
@@ -49,7 +49,7 @@ def flags(ask: Drafting) -> str | None:
     return _yaml(f"{_fields(ask)}, {tree}, max_total_draft_tokens: {ask.nodes - 1}")
 
 
-def schedule(ask: Drafting, ranges: Ranges) -> str | None:
+def schedule(ask: Wanted, ranges: Ranges) -> str | None:
     """K by batch size: the last batch of each range is its key; the first K has to be the largest."""
     if ask.drafter not in TYPES or ask.drafter == "ngram" or ranges[0][2] != ask.k:
         return None
@@ -60,7 +60,7 @@ def schedule(ask: Drafting, ranges: Ranges) -> str | None:
     return _yaml(f"{_fields(ask)}, draft_len_schedule: {{{pairs}}}")
 
 
-def forced(ask: Drafting | None, survival: tuple[float, ...]) -> str | None:
+def forced(ask: Wanted | None, survival: tuple[float, ...]) -> str | None:
     """A variable of the environment: accepted drafts without the bonus token."""
     if ask is not None and (ask.drafter not in TYPES or ask.drafter == "ngram" or ask.is_tree):
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rooflinekit.engines.drafting import Drafting
+from rooflinekit.engines.wanted import Wanted
 
 CHAINS_ONLY = "verifies chains only: no arguments for a tree"
 NOTES = {
@@ -14,7 +14,7 @@ NOTES = {
 _FIXED = 'num_assistant_tokens_schedule="constant", assistant_confidence_threshold=0.0'
 
 
-def flags(ask: Drafting) -> str | None:
+def flags(ask: Wanted) -> str | None:
     """A call of ``generate`` with K drafts."""
     if ask.is_tree:
         return None

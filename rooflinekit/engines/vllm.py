@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from rooflinekit.engines.drafting import DRAFT_MODEL, OWN_MODULES, Drafting, Ranges, number
+from rooflinekit.engines.wanted import DRAFT_MODEL, OWN_MODULES, Ranges, Wanted, number
 
 METHODS = {
     "small-lm": "draft_model",
@@ -38,7 +38,7 @@ SCHEDULED = (
 FORCED = "every position survives with the rate given: the distribution that was assumed"
 
 
-def config(ask: Drafting) -> dict[str, Any]:
+def config(ask: Wanted) -> dict[str, Any]:
     """The fields of ``--speculative-config``."""
     fields: dict[str, Any] = {"method": METHODS[ask.drafter]}
     if ask.drafter not in (OWN_MODULES, *LOOKUPS):
@@ -56,19 +56,19 @@ def option(fields: dict[str, Any]) -> str:
     return f"--speculative-config '{json.dumps(fields, separators=(',', ':'))}'"
 
 
-def flags(ask: Drafting) -> str | None:
+def flags(ask: Wanted) -> str | None:
     """Flags for a chain."""
     return None if ask.drafter not in METHODS or ask.is_tree else option(config(ask))
 
 
-def schedule(ask: Drafting, ranges: Ranges) -> str | None:
+def schedule(ask: Wanted, ranges: Ranges) -> str | None:
     """K by batch size: ranges with both ends included, K = 0 allowed, none above ``num_speculative_tokens``."""
     if ask.drafter not in METHODS or ask.drafter in LOOKUPS:
         return None
     return option(config(ask) | {"num_speculative_tokens_per_batch_size": [list(one) for one in ranges]})
 
 
-def forced(ask: Drafting | None, survival: tuple[float, ...]) -> str | None:
+def forced(ask: Wanted | None, survival: tuple[float, ...]) -> str | None:
     """Synthetic acceptance: unconditional rates by position, as many as drafted tokens."""
     fields: dict[str, Any] = {"num_speculative_tokens": len(survival)}
     if ask is not None:

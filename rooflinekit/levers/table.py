@@ -138,7 +138,7 @@ def _point(room: _Room, option: Option, acceptance: Acceptance | None, batch: fl
     target, machine, drafter = option.target, option.machine, option.drafter
     load = Load(batch, room.context, 1.0, routing_overlap=target.routing_overlap)
     if acceptance is None or drafter is None:
-        host = machine.step_host_s + machine.token_host_s * batch
+        host = machine.host_s(batch)
         step_s = float(target.step_s(machine, batch, room.context, 1.0) + host)
         return _measured(room, target, load, step_s, (), None, no_drafter)
     top = allowed_k(drafter, acceptance, room.max_k)

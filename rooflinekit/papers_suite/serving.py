@@ -69,7 +69,7 @@ def eagle_plain() -> list[Row]:
 
 def _plain_s(on: Machine, target: Target, batch: float, context: float) -> float:
     device_s = float(target.step_s(on, batch, context, 1.0))
-    return float(device_s + on.step_host_s + on.token_host_s * batch)
+    return float(device_s + on.host_s(batch))
 
 
 def dflash_plain() -> list[Row]:

@@ -124,7 +124,7 @@ def frontiers(
 
     def plain_per_s(batches: Floats) -> Floats:
         step_s = np.asarray(case.target.step_s(machine, batches, context, 1.0))
-        return 1.0 / (step_s + machine.step_host_s + machine.token_host_s * batches)
+        return 1.0 / (step_s + machine.host_s(batches))
 
     def along(label: str, speedup: Floats, k: Floats) -> Frontier:
         user = plain_per_s(batch) * speedup

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rooflinekit.capacity import largest_batch
-from rooflinekit.curve import Case
+from rooflinekit.curve import Case, allowed_k
 from rooflinekit.hardware import Hardware
 from rooflinekit.limits import best_k_table, whole_grid
 from rooflinekit.plot.labels import Floats, freest_node
@@ -91,7 +91,8 @@ def k_map(
     low = min(SMALLEST_CONTEXT, max_context / 2.0)
     context = np.round(low * 2.0 ** np.arange(0.0, np.log2(max_context / low) + 1e-9, 1.0 / PER_OCTAVE))
     k, speedup = best_k_table(case, batch, context, max_k)
-    fits = [largest_batch(case.target, hardware, case.drafter, float(tokens)) for tokens in context]
+    top = allowed_k(case.drafter, case.acceptance, max_k)
+    fits = [largest_batch(case.target, hardware, case.drafter, float(tokens), top) for tokens in context]
     return KMap(batch, context, k, speedup, np.array(fits))
 
 

@@ -109,6 +109,7 @@ def _rooms(
 ) -> tuple[float, float]:
     """Largest batches to draw, without a drafter and with it; at least one sequence must fit beside the drafter."""
     from rooflinekit.capacity import largest_batch
+    from rooflinekit.curve import allowed_k
     from rooflinekit.recommendation import recommend_k
     from rooflinekit.resolve import load_of
 
@@ -116,7 +117,8 @@ def _rooms(
     top = LARGEST_BATCH if wanted is None else float(wanted)
     if allow_oversize:
         return top, top
-    room = largest_batch(ready.target, ready.hardware, drafter, context)
+    k = allowed_k(drafter, one.case.acceptance, max_k)
+    room = largest_batch(ready.target, ready.hardware, drafter, context, k)
     if room < 2.0:
         # Says what is missing and what would fit.
         recommend_k(one.case, ready.hardware, load_of(2, context), max_k=max_k)

@@ -137,7 +137,9 @@ def crossover(
             f"--ks {ks!r} has no K that the drafter was trained and the acceptance measured for; lower it"
         )
     said, ready = caption(found[0], context=context), found[0].ready
-    room = min(largest_batch(ready.target, ready.hardware, one.case.drafter, context) for one in found)
+    room = min(
+        largest_batch(ready.target, ready.hardware, one.case.drafter, context, max(wanted)) for one in found
+    )
     what = f"{names[0]} pays" if len(names) == 1 else "drafters pay"
     title = f"When {what}: {said.model} on {said.device}"
     drawn = crossover_curve(curves, lengths=lengths, fits_up_to=room, title=title, subtitle=said.conditions)

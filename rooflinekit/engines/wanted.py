@@ -19,7 +19,7 @@ Ranges = tuple[tuple[int, int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Drafting:
+class Wanted:
     """A drafter as an engine is to run it.
 
     Attributes
