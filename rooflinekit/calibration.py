@@ -58,6 +58,8 @@ class Fit:
         The same by rows.
     kernel
         Kernel that was timed, as its table names it.
+    reason
+        Why the fit is faster than the profile's bandwidth or peak, where it is.
     """
 
     kind: str
@@ -71,6 +73,7 @@ class Fit:
     held_out_ratio: HeldOut | None = None
     bands: tuple[BandError, ...] = ()
     kernel: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -67,11 +68,69 @@ class RowFactors:
         return found if np.ndim(found) else float(found)
 
 
+KNOWN = 1e-3
+"""Columns that differ by less than this share are the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnFactors:
+    """Measured time over the formula's by the columns of a product, for each band of rows.
+
+    How many columns there are decides how evenly a kernel's tiles fall on the units, and which kernel is
+    chosen.
+
+    Attributes
+    ----------
+    last_rows
+        Last row of every band but the last, which has no end.
+    columns
+        Columns that were measured (outputs of a linear layer), rising.
+    factors
+        A factor for each column, by band.
+    between
+        Whether factors hold between measured columns too (interpolated over the logarithm, the outer values
+        going on); if not, only at them, and elsewhere the factor is 1.
+
+    >>> ColumnFactors((64.0,), (1024.0, 4096.0), ((1.0, 1.2), (1.1, 1.3))).at(1.0, 2048.0)
+    1.1
+    """
+
+    last_rows: tuple[float, ...]
+    columns: tuple[float, ...]
+    factors: tuple[tuple[float, ...], ...]
+    between: bool = True
+
+    def at(self, rows: Real, columns: Real) -> Real:
+        """Factor at this number of rows and columns (floats or arrays)."""
+        if not isinstance(rows, np.ndarray) and not isinstance(columns, np.ndarray):
+            return self._one(bisect_left(self.last_rows, rows), columns)
+        # Few different columns, many rows: each pair of band and columns is looked up once.
+        counts, place = np.unique(columns, return_inverse=True)
+        table = np.array([[self._one(i, float(n)) for n in counts] for i in range(len(self.factors))])
+        band = np.searchsorted(self.last_rows, rows)
+        return np.asarray(table[band, np.reshape(place, np.shape(columns))])
+
+    def _one(self, band: int, columns: float) -> float:
+        known, values, near = self.columns, self.factors[band], KNOWN * columns
+        after = bisect_left(known, columns)
+        if after < len(known) and known[after] - columns <= near:
+            return values[after]
+        if after and columns - known[after - 1] <= near:
+            return values[after - 1]
+        if not self.between:
+            return 1.0
+        if after in (0, len(known)):
+            return values[min(after, len(known) - 1)]
+        low, high = known[after - 1], known[after]
+        share = math.log(columns / low) / math.log(high / low)
+        return values[after - 1] + share * (values[after] - values[after - 1])
+
+
 @dataclass(frozen=True, slots=True)
 class Ceiling:
     """What a kind of work reaches of bandwidth and peak, and what each kernel costs besides.
 
-    ``t = f(rows) (kernels (t0 + i inner + g groups) + (memory^p + compute^p)^(1/p))`` with
+    ``t = f(rows) h(rows, groups) (kernels (t0 + i inner + g groups) + (memory^p + compute^p)^(1/p))`` with
     ``memory = passes bytes (1 + u / groups) / (e_b BW)`` and
     ``compute = flops(pad(rows, tile)) (1 + v / groups) / (e_c P)``.
 
@@ -97,6 +156,11 @@ class Ceiling:
         Groups u, v at which half of the bandwidth or the rate is reached.
     factors
         Correction f by rows; ``None``: 1.
+    columns
+        Correction h by rows and columns of a product; ``None``: 1.
+    crowded
+        Experts: factor on the time of a pass with more tokens than the layer has experts, where an engine's
+        kernel takes a larger tile unless one was tuned for the shape.
     one_shot
         Collectives: every rank sends the whole message to every other one, instead of its share.
     other
@@ -115,11 +179,43 @@ class Ceiling:
     memory_fill: float = 0.0
     compute_fill: float = 0.0
     factors: RowFactors | None = None
+    columns: ColumnFactors | None = None
+    crowded: float = 1.0
     one_shot: bool = False
     other: Ceiling | None = None
 
 
 ROOFLINE = Ceiling()
+
+
+FEW_ROWS = 16.0
+"""Up to here products of matrices are bound by memory on every device we know."""
+SCATTER = 1.05
+"""Tables of medians may pass the roof by this much: the scatter of timings."""
+
+
+def beats_roof(ceiling: Ceiling) -> str:
+    """Say what of a ceiling is faster than the bandwidth or the peak it is a share of; empty: nothing.
+
+    >>> beats_roof(Ceiling(memory_efficiency=0.9)), beats_roof(Ceiling(compute_efficiency=1.2))
+    ('', 'compute_efficiency 1.2 is more than the whole peak')
+    """
+    memory, compute = float(np.max(ceiling.memory_efficiency)), float(np.max(ceiling.compute_efficiency))
+    if memory > 1.0:
+        return f"memory_efficiency {memory:g} is more than the whole bandwidth"
+    if compute > 1.0:
+        return f"compute_efficiency {compute:g} is more than the whole peak"
+    least = 1.0
+    if ceiling.staircase is not None:
+        least = min(ceiling.staircase.reads)
+    if ceiling.factors is not None:
+        few = [f for n, f in zip(ceiling.factors.rows, ceiling.factors.factors, strict=True) if n <= FEW_ROWS]
+        least = min(few, default=1.0)
+    if ceiling.columns is not None:
+        least *= min(ceiling.columns.factors[0], default=1.0)
+    if least > 0.0 and memory / least > SCATTER:
+        return f"a factor of {least:.3g} on memory_efficiency {memory:g} is more than the whole bandwidth"
+    return beats_roof(ceiling.other) if ceiling.other is not None else ""
 
 
 def padded(rows: Real, tile: float) -> Real:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rooflinekit.calibration import Calibration, Fit
+from rooflinekit.ceiling import beats_roof
 from rooflinekit.errors import CalibrationError
 from rooflinekit.forms import errors, fit_p_norm, fit_staircase, predicted_s, stacked
 from rooflinekit.hardware import Hardware, machine
@@ -32,6 +33,8 @@ FEWEST = 4
 """A kind of work with fewer fitted cases than this is not fitted."""
 IMPOSSIBLE = 1.02
 """A time that beats bandwidth and peak by more than this is left out, and counted."""
+PROBED = "bandwidth and peak are what probes reached or what is rated: lower bounds, which a kernel may pass"
+"""Why a fit of our own may pass the profile's rates."""
 PARSIMONY = 0.85
 """A tile or a staircase must reach this fraction of the plain form's error to be preferred."""
 
@@ -107,6 +110,7 @@ def fit_kind(cases: Sequence[Measurement], base: Machine) -> tuple[Fit, list[Mea
         n=len(inside),
         standard_errors=standard,
         follows_bandwidth=follows,
+        reason=PROBED if beats_roof(ceiling) else "",
     )
     if outside:
         _, measured = stacked(outside)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rooflinekit.calibration import HeldOut
+from rooflinekit.ceiling import ColumnFactors, RowFactors
 from rooflinekit.errors import CalibrationError
 from rooflinekit.measurement import Measurement
 from rooflinekit.work import Ceiling, Machine, Staircase, Work, work_time_s
@@ -53,6 +56,7 @@ def stacked(cases: Sequence[Measurement]) -> tuple[Work, Floats]:
         column("kernels"),
         column("inner"),
         column("groups"),
+        column("crowding"),
     )
     return work, np.array([case.median_s for case in cases])
 
@@ -162,3 +166,66 @@ def fit_staircase(cases: Sequence[Measurement], base: Machine) -> tuple[Ceiling,
     table = Staircase(tuple(grid.tolist()), tuple((values / values[0]).tolist()), breaks)
     ceiling = Ceiling(memory_efficiency=float(1.0 / values[0]), staircase=table)
     return ceiling, {"reads": float(np.median(spread)) if spread else 0.0}
+
+
+FEWEST_PER_ROW = 5
+"""A row count, or a column count in a band of rows, with fewer cases than this has no factor of its own."""
+LAST_ROWS = (64.0, 128.0, 256.0)
+"""Last rows of the bands that have factors by columns; the last band has no end. The rows of a verify share one
+band, so that its ratio to a decode does not inherit the scatter of two factors."""
+
+
+def row_factors(work: Work, ratio: Floats) -> RowFactors:
+    """Median of measured over formula by rows; rows that are no whole numbers are gathered in octaves."""
+    rows = np.asarray(work.rows, dtype=float)
+    keys = rows if work.kind == "linear" else 2.0 ** np.rint(np.log2(rows))
+    found = {float(key): ratio[keys == key] for key in np.unique(keys)}
+    kept = {key: float(np.median(some)) for key, some in found.items() if len(some) >= FEWEST_PER_ROW}
+    return RowFactors(tuple(kept), tuple(kept.values())) if kept else RowFactors((1.0,), (1.0,))
+
+
+def column_factors(work: Work, ratio: Floats, *, between: bool) -> ColumnFactors:
+    """Median of measured over formula by columns and band of rows, drawn towards 1 where shapes are few.
+
+    With s shapes in a band the logarithm counts ``s / (s + 1)``: one shape says as much about itself as about
+    its columns. A band without enough cases of some columns takes the others' factor there (or 1 where
+    factors do not hold between columns).
+    """
+    columns, band = np.asarray(work.groups, dtype=float), np.searchsorted(LAST_ROWS, np.asarray(work.rows))
+    inner, known = np.asarray(work.inner), np.unique(columns)
+    factors = []
+    for i in range(len(LAST_ROWS) + 1):
+        cells = [(band == i) & (columns == one) for one in known]
+        enough = np.array([cell.sum() >= FEWEST_PER_ROW for cell in cells])
+        values = np.array(
+            [_drawn(ratio[cell], inner[cell]) if ok else 1.0 for cell, ok in zip(cells, enough, strict=True)]
+        )
+        if between and enough.any():
+            values = np.interp(np.log(known), np.log(known[enough]), values[enough])
+        factors.append(tuple(values.tolist()))
+    return ColumnFactors(LAST_ROWS, tuple(known.tolist()), tuple(factors), between)
+
+
+def _drawn(ratio: Floats, inner: Floats) -> float:
+    shapes = len(np.unique(inner))
+    return float(np.median(ratio) ** (shapes / (shapes + 1.0)))
+
+
+def part_of(work: Work, chosen: NDArray[np.bool_]) -> Work:
+    """Some of the entries of an array-valued work."""
+    arrays: dict[str, Any] = {}
+    for field in fields(work):
+        value = getattr(work, field.name)
+        if isinstance(value, np.ndarray):
+            arrays[field.name] = value[chosen]
+    return replace(work, **arrays)
+
+
+def lower_bound_s(case: Measurement, base: Machine) -> float:
+    """Time below which no kernel can be (s): weights or cache over the bandwidth, FLOPs over the peak."""
+    bandwidth = float(np.max(base.bandwidth_bytes_per_s))
+    peak = base.peak_flop_per_s.get(case.dtype)
+    compute = case.flops / float(np.max(peak)) if peak is not None else 0.0
+    return (
+        max((case.weight_bytes + case.kv_bytes) / bandwidth, compute) if math.isfinite(bandwidth) else compute
+    )

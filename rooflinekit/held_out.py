@@ -15,10 +15,14 @@ HELD_EXPERTS: Mapping[tuple[int, int, int, int], str] = {
 """Layers of experts that a fit by hash never sees: hidden and intermediate size, experts per token, experts."""
 
 
+def expert_model(case: Measurement) -> tuple[int, int, int, int]:
+    """Layer of experts of a case: hidden and intermediate size, experts per token, experts."""
+    shape = case.shape
+    return shape["hidden"], shape["intermediate"], shape["top_k"], shape["experts"]
+
+
 def falls_in_fit(case: Measurement, share: float) -> bool:
     """Whether a split by hash puts a case into the fit: by its shape, and layers of experts by their model."""
-    shape = case.shape
     if case.kind == "experts":
-        model = (shape["hidden"], shape["intermediate"], shape["top_k"], shape["experts"])
-        return model not in HELD_EXPERTS
+        return expert_model(case) not in HELD_EXPERTS
     return fold(case.shape_key) < share

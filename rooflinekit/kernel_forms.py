@@ -6,17 +6,25 @@ one on shapes that neither saw (:func:`choose`): a term that does not earn its p
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rooflinekit.ceiling import Ceiling, RowFactors
+from rooflinekit.ceiling import Ceiling
 from rooflinekit.errors import CalibrationError
-from rooflinekit.forms import UNHELD, Floats, stacked, with_ceiling
+from rooflinekit.forms import (
+    UNHELD,
+    Floats,
+    column_factors,
+    part_of,
+    row_factors,
+    stacked,
+    with_ceiling,
+)
+from rooflinekit.held_out import expert_model
 from rooflinekit.measurement import Measurement, fold
 from rooflinekit.work import Machine, Work, work_time_s
 
@@ -38,17 +46,23 @@ TERMS: Mapping[str, Range] = {
     "group_s": Range(1e-8, 1e-13, 1e-4),
     "memory_fill": Range(1.0, 1e-3, 1e3),
     "compute_fill": Range(6e3, 1.0, 1e6),
+    "crowded": Range(1.2, 1.0, 3.0),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form: its free terms, what is fixed, whether a table over rows corrects it, and a second kernel."""
+    """A form: its free terms, what is fixed, which tables correct it, and a second kernel.
+
+    ``columns``: a factor by columns and bands of rows, that holds ``between`` the columns measured or only at
+    the ``known`` ones.
+    """
 
     name: str
     terms: tuple[str, ...]
     fixed: Mapping[str, Any]
     by_rows: bool = False
+    columns: str = ""
     other: Form | None = None
 
     @property
@@ -76,18 +90,34 @@ def _grown(base: Form, *growths: tuple[str, tuple[str, ...]]) -> list[Form]:
 
 
 _ROOF = ("t0_s", "memory_efficiency", "compute_efficiency")
+
+
+def _linears() -> list[Form]:
+    """Plain; with the inner dimension; with tables; with too few columns to fill the device."""
+    plain = _grown(Form("p-norm", (*_ROOF, "p"), {}), ("inner", ("inner_s",)))
+    inner = plain[-1]
+    fill = replace(inner, name="p-norm, inner, fill, by rows", terms=(*inner.terms, "compute_fill"))
+    tables = [
+        replace(form, name=f"{form.name} and {word}columns", columns=table)
+        for form in (inner, fill)
+        for word, table in (("", "between"), ("known ", "known"))
+    ]
+    return [*plain, fill, *tables]
+
+
 _LATENCY = ("t0_s", "group_s", "memory_efficiency")
 _RING = Form("ring", _LATENCY, {})
 _ONE_SHOT = Form("one shot", _LATENCY, {"one_shot": True})
 
 FORMS: Mapping[str, Sequence[Form]] = {
-    "linear": _grown(Form("p-norm", (*_ROOF, "p"), {}), ("inner", ("inner_s",))),
+    "linear": _linears(),
     "attention": _grown(
         Form("bandwidth", ("t0_s", "memory_efficiency"), {}),
         ("groups", ("group_s",)),
         ("fill", ("memory_fill",)),
         ("groups, fill", ("group_s", "memory_fill")),
     ),
+    "latent": _grown(Form("p-norm", (*_ROOF, "p"), {}), ("groups", ("group_s",)), ("fill", ("memory_fill",))),
     "prefill": [
         Form("sum", _ROOF, {"p": 1.0}),
         Form("sum, fill", (*_ROOF, "compute_fill"), {"p": 1.0}),
@@ -98,6 +128,7 @@ FORMS: Mapping[str, Sequence[Form]] = {
         Form("p-norm", (*_ROOF, "p"), {}),
         Form("p-norm, groups", (*_ROOF, "p", "group_s"), {}),
         Form("p-norm, inner, groups", (*_ROOF, "p", "inner_s", "group_s"), {}),
+        Form("p-norm, inner, groups, crowded", (*_ROOF, "p", "inner_s", "group_s", "crowded"), {}),
     ],
     "collective": [
         _RING,
@@ -109,13 +140,14 @@ FORMS: Mapping[str, Sequence[Form]] = {
 
 EARNED = 0.995
 """A richer form must bring the error on unseen shapes to this fraction of the simpler one's."""
+EARNED_TABLE = 0.98
+"""A table by columns, which is many numbers, must bring it to this fraction."""
 FOLDS = 5
+COLUMN_FOLDS = 7
 CAP = 0.5
 """Errors count up to this much when forms are compared, so that a few broken rows choose nothing."""
 NEAR_ROWS, FAR_WEIGHT = {"linear": 512.0, "experts": 64.0}, 0.1
 """More rows than these count less: there the padding of tiles decides, and no step of a decode has them."""
-FEWEST_PER_ROW = 5
-"""A row count with fewer fitted cases than this has no factor of its own."""
 
 
 def fit_form(form: Form, cases: Sequence[Measurement], base: Machine) -> tuple[Ceiling, dict[str, float]]:
@@ -126,8 +158,9 @@ def fit_form(form: Form, cases: Sequence[Measurement], base: Machine) -> tuple[C
     ceiling, standard_errors
         Standard errors are relative (log space), by term; a term at its bound has none.
     """
-    work, measured = stacked(cases)
-    return _fit(form, Rows(work, measured, weights_of(cases)), base)
+    rows = Rows(*stacked(cases), weights_of(cases))
+    ceiling, standard = _fit(form, rows, base)
+    return _with_tables(form, ceiling, rows, base), standard
 
 
 class Rows(NamedTuple):
@@ -168,9 +201,18 @@ def _fit(form: Form, rows: Rows, base: Machine) -> tuple[Ceiling, dict[str, floa
     ]
     best = min(found, key=lambda result: float(result.cost))
     ceiling = form.ceiling(list(np.exp(best.x)))
-    if form.by_rows:
-        ceiling = replace(ceiling, factors=row_factors(work, measured / _times(work, base, ceiling)))
     return ceiling, _errors(form, best, low, high)
+
+
+def _with_tables(form: Form, ceiling: Ceiling, rows: Rows, base: Machine) -> Ceiling:
+    """Add the tables of a form to its fitted terms: what the formula leaves, by rows, then by columns."""
+    if form.by_rows:
+        left = rows.measured / _times(rows.work, base, ceiling)
+        ceiling = replace(ceiling, factors=row_factors(rows.work, left))
+    if form.columns:
+        left = rows.measured / _times(rows.work, base, ceiling)
+        ceiling = replace(ceiling, columns=column_factors(rows.work, left, between=form.columns == "between"))
+    return ceiling
 
 
 def _starts(form: Form, ranges: Sequence[Range]) -> list[Floats]:
@@ -196,58 +238,60 @@ def _errors(form: Form, result: Any, low: Floats, high: Floats) -> dict[str, flo
     return {name: float(value) for name, value, ok in zip(names, values, inside, strict=True) if ok}
 
 
-def row_factors(work: Work, ratio: Floats) -> RowFactors:
-    """Median of measured over formula by rows; rows that are no whole numbers are gathered in octaves."""
-    rows = np.asarray(work.rows, dtype=float)
-    keys = rows if work.kind == "linear" else 2.0 ** np.rint(np.log2(rows))
-    found = {float(key): ratio[keys == key] for key in np.unique(keys)}
-    kept = {key: float(np.median(some)) for key, some in found.items() if len(some) >= FEWEST_PER_ROW}
-    return RowFactors(tuple(kept), tuple(kept.values())) if kept else RowFactors((1.0,), (1.0,))
+class Contest:
+    """Errors of competing forms on parts of the cases that a fit did not see; equal fits are made once."""
+
+    def __init__(self, rows: Rows, base: Machine) -> None:
+        self.rows, self.base = rows, base
+        self.fitted: dict[tuple[Any, ...], Ceiling] = {}
+
+    def error(self, form: Form, parts: Floats) -> float:
+        """Mean absolute log error, each part predicted by a fit to the others."""
+        total = 0.0
+        for part in np.unique(parts):
+            inside, outside = self.rows.part(parts != part), self.rows.part(parts == part)
+            if len(inside.measured) > form.size:
+                ceiling = _with_tables(form, self._terms(form, inside, parts, part), inside, self.base)
+                error = np.abs(np.log(_times(outside.work, self.base, ceiling) / outside.measured))
+                total += float((outside.weights * np.minimum(error, CAP)).sum())
+        return total / float(self.rows.weights.sum())
+
+    def _terms(self, form: Form, inside: Rows, parts: Floats, part: float) -> Ceiling:
+        bare = replace(form, name="", by_rows=False, columns="")
+        key = (bare.terms, repr(bare.fixed), repr(bare.other), parts.tobytes(), float(part))
+        if key not in self.fitted:
+            self.fitted[key], _ = _fit(form, inside, self.base)
+        return self.fitted[key]
 
 
-def cross_error(form: Form, rows: Rows, parts: Floats, base: Machine) -> float:
-    """Mean absolute log error, each part of the shapes predicted by a fit to the others."""
-    total = 0.0
-    for part in np.unique(parts):
-        inside, outside = rows.part(parts != part), rows.part(parts == part)
-        if len(inside.measured) > form.size:
-            ceiling, _ = _fit(form, inside, base)
-            error = np.abs(np.log(_times(outside.work, base, ceiling) / outside.measured))
-            total += float((outside.weights * np.minimum(error, CAP)).sum())
-    return total / float(rows.weights.sum())
-
-
-def part_of(work: Work, chosen: NDArray[np.bool_]) -> Work:
-    """Some of the entries of an array-valued work."""
-    arrays: dict[str, Any] = {}
-    for field in fields(work):
-        value = getattr(work, field.name)
-        if isinstance(value, np.ndarray):
-            arrays[field.name] = value[chosen]
-    return replace(work, **arrays)
+def _parts(cases: Sequence[Measurement]) -> Floats:
+    """What is predicted together: a fifth of the shapes, or a model's experts, as in the split of the file."""
+    if cases[0].kind != "experts":
+        return np.array([int(fold(f"part of {case.shape_key}") * FOLDS) for case in cases], dtype=float)
+    models = [expert_model(case) for case in cases]
+    return np.array([float(sorted(set(models)).index(model)) for model in models])
 
 
 def choose(cases: Sequence[Measurement], base: Machine) -> tuple[Form, Mapping[str, float]]:
-    """Form with the least error on unseen shapes, a richer one only where it earns it; and all errors."""
+    """Form with the least error on unseen shapes, a richer one only where it earns it; and all errors.
+
+    A table that is to hold between columns must not lose on unseen columns either.
+    """
     forms = [form for form in FORMS[cases[0].kind] if form.size < len(cases)]
     if cases[0].implementation == "NCCL":
         # Its kernels are rings and trees, whatever the message.
         forms = [form for form in forms if not form.fixed.get("one_shot")]
-    parts = np.array([int(fold(f"part of {case.shape_key}") * FOLDS) for case in cases], dtype=float)
-    rows = Rows(*stacked(cases), weights_of(cases))
-    scores = {form.name: cross_error(form, rows, parts, base) for form in forms}
+    contest = Contest(Rows(*stacked(cases), weights_of(cases)), base)
+    shapes = _parts(cases)
+    _, place = np.unique(contest.rows.work.groups, return_inverse=True)
+    columns = np.asarray(place % COLUMN_FOLDS, dtype=float)
+    scores = {form.name: contest.error(form, shapes) for form in forms}
     chosen = forms[0]
     for form in forms[1:]:
-        if scores[form.name] < EARNED * scores[chosen.name]:
+        wanted = EARNED_TABLE if form.columns and not chosen.columns else EARNED
+        earned = scores[form.name] < wanted * scores[chosen.name]
+        if earned and form.columns == "between":
+            earned = contest.error(form, columns) <= contest.error(chosen, columns)
+        if earned:
             chosen = form
     return chosen, scores
-
-
-def lower_bound_s(case: Measurement, base: Machine) -> float:
-    """Time below which no kernel can be (s): weights or cache over the bandwidth, FLOPs over the peak."""
-    bandwidth = float(np.max(base.bandwidth_bytes_per_s))
-    peak = base.peak_flop_per_s.get(case.dtype)
-    compute = case.flops / float(np.max(peak)) if peak is not None else 0.0
-    return (
-        max((case.weight_bytes + case.kv_bytes) / bandwidth, compute) if math.isfinite(bandwidth) else compute
-    )

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 
-from rooflinekit.kernel_forms import lower_bound_s
+from rooflinekit.forms import lower_bound_s
 from rooflinekit.measurement import Measurement
 from rooflinekit.work import Machine
 
 COLD = 2.0
 """Footprint, in last-level caches, from which a row finds its weights or its cache in memory."""
+COLD_KINDS = ("linear", "attention", "latent", "experts")
+"""Kinds of work that must find what they read in memory."""
 IMPOSSIBLE = 1.02
 """A row that beats its lower bound by more than this is left out, and counted."""
 BANDS: tuple[tuple[int, int], ...] = ((1, 16), (17, 64), (65, 128), (129, 256), (257, 512))
@@ -78,7 +80,7 @@ def in_scope(cases: Sequence[Measurement], base: Machine, stack: str, cache_byte
         reason = _outside(case, kernel)
         if reason:
             left_out[reason] += 1
-        elif kind in ("linear", "attention", "experts") and case.footprint_bytes < COLD * cache_bytes:
+        elif kind in COLD_KINDS and case.footprint_bytes < COLD * cache_bytes:
             left_out["resident in the cache"] += 1
             resident.append(case)
         elif lower_bound_s(case, base) > IMPOSSIBLE * case.median_s:
@@ -115,6 +117,8 @@ def _linear_scope(case: Measurement) -> str:
 def _attention_scope(case: Measurement) -> str:
     if case.shape["batch"] > MOST_BATCH:
         return f"more than {MOST_BATCH} sequences"
+    if case.kind == "latent":
+        return ""
     return f"more than {MOST_SHARING} query heads per KV head" if case.rows > MOST_SHARING else ""
 
 
@@ -130,6 +134,7 @@ def _collective_scope(case: Measurement) -> str:
 _SCOPES: Mapping[str, Callable[[Measurement], str]] = {
     "linear": _linear_scope,
     "attention": _attention_scope,
+    "latent": _attention_scope,
     "prefill": _prefill_scope,
     "experts": lambda case: "",  # noqa: ARG005
     "collective": _collective_scope,

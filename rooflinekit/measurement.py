@@ -58,13 +58,14 @@ class Measurement:
         ``<run id>/<case name>``; calibration files name it.
     kind
         ``read`` (bandwidth probe), ``compute`` (matrix-rate probe), ``linear``, ``attention``,
-        ``prefill`` (attention of a prompt), ``experts``, ``collective``, ``elementwise`` (norms, rotary,
-        activation of a layer), ``launch`` or ``step`` (a whole decode or verify step).
+        ``latent`` (decode attention of MLA), ``prefill`` (attention of a prompt), ``experts``,
+        ``collective``, ``elementwise`` (norms, rotary, activation of a layer), ``launch`` or ``step`` (a
+        whole decode or verify step).
     dtype
         Compute format.
     shape
         Numbers that define the case: ``rows``, ``out``, ``inner`` for a linear; ``batch``, ``context``,
-        ``width``, ``heads``, ``kv_heads``, ``head_dim`` for attention and prefill; ``rows``, ``hidden``,
+        ``width``, ``heads``, ``kv_heads``, ``head_dim`` for attention, latent and prefill; ``rows``, ``hidden``,
         ``intermediate``, ``experts``, ``top_k``, ``touched`` and ``routing`` for experts; ``message_bytes``
         and ``ranks`` for a collective; ``width`` and the model's name for a step.
     weight_bytes, kv_bytes, activation_bytes, flops, kernels
@@ -147,7 +148,7 @@ class Measurement:
     def rows(self) -> float:
         """Rows of the matrix product: of a linear, query rows per KV head, tokens per expert read."""
         shape = self.shape
-        if self.kind in ("attention", "prefill"):
+        if self.kind in ("attention", "latent", "prefill"):
             return float(shape["width"] * shape["heads"] / shape["kv_heads"])
         if self.kind == "experts":
             return float(shape["rows"] * shape["top_k"] / shape["touched"])
@@ -157,13 +158,20 @@ class Measurement:
     def groups(self) -> float:
         """What one kernel works on side by side (see :class:`~rooflinekit.work.Work`)."""
         shape = self.shape
-        if self.kind == "attention":
+        if self.kind in ("attention", "latent"):
             return float(shape["batch"] * shape["kv_heads"])
         if self.kind == "prefill":
             return float(shape["batch"] * shape["heads"] * shape["width"])
         if self.kind == "experts":
             return float(shape["touched"])
+        if self.kind == "linear":
+            return float(shape.get("out", 0))
         return float(shape.get("ranks", 1) - 1)
+
+    @property
+    def crowding(self) -> float:
+        """Tokens for each expert of a layer; 0 for other kinds of work."""
+        return float(self.shape["rows"] / self.shape["experts"]) if self.kind == "experts" else 0.0
 
     @property
     def inner(self) -> float:
@@ -185,6 +193,7 @@ class Measurement:
             self.kernels,
             self.inner,
             self.groups,
+            self.crowding,
         )
 
     @property

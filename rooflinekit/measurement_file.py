@@ -95,6 +95,7 @@ TYPES: dict[str, dict[str, tuple[type, ...]]] = {
 SHAPES = {
     "linear": ("rows", "out", "inner"),
     "attention": ("batch", "context", "width", "heads", "kv_heads", "head_dim"),
+    "latent": ("batch", "context", "width", "heads", "kv_heads", "head_dim"),
     "prefill": ("batch", "context", "width", "heads", "kv_heads", "head_dim"),
     "experts": ("rows", "hidden", "intermediate", "experts", "top_k", "touched"),
     "collective": ("message_bytes", "ranks"),

@@ -221,7 +221,7 @@ def mla_works(spec: Mla, count: Real, load: Load, precision: Precision, tp: int)
     works.append(
         Work(
             "attention",
-            attention_kind(load),
+            attention_kind(load) if load.prefill or spec.indexer is not None else "latent",
             attention_dtype(precision),
             load.width * heads,
             flops=count * load.batch * heads * per_pair * pairs,

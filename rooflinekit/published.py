@@ -17,7 +17,6 @@ from rooflinekit.profiles.library import find_hardware
 from rooflinekit.readers.aiconfigurator import measurements, run_id
 from rooflinekit.readers.kernel_tables import (
     DEVICES,
-    NOTES,
     PACKAGE,
     SHIPPED,
     STACKS,
@@ -34,7 +33,7 @@ def calibrate_tables(tables: Sequence[Table]) -> Calibration:
     first = tables[0]
     hardware = find_hardware(DEVICES[first.system])
     cases = [case for table in tables for case in measurements(table)]
-    found = calibrate_stack(
+    return calibrate_stack(
         cases,
         hardware,
         first.stack,
@@ -42,8 +41,6 @@ def calibrate_tables(tables: Sequence[Table]) -> Calibration:
         source=f"{SOURCE}; systems/data/{first.system}",
         run_ids=tuple(dict.fromkeys(run_id(table) for table in tables)),
     )
-    note = NOTES.get(first.system)
-    return replace(found, warnings=(*found.warnings, note)) if note else found
 
 
 def calibrations_of(system: str, stacks: Iterable[str] = STACKS) -> list[Calibration]:
@@ -62,9 +59,14 @@ ROTATING = ("vllm", "sglang")
 
 
 def _rank(calibration: Calibration) -> tuple[int, bool, float]:
-    """Most kinds of work first, then those with small linears, then the least median error on held-out rows."""
-    found = [fit.held_out.median_abs_error for fit in calibration.fits if fit.held_out is not None]
-    return -len(calibration.fits), calibration.stack not in ROTATING, fmean(found)
+    """Most kinds of work first, then those with small linears, then the least median error on held-out rows.
+
+    Latent attention does not count: vLLM's was timed with the projections around it alone, which are other
+    works here.
+    """
+    fits = [fit for fit in calibration.fits if fit.kind != "latent"]
+    found = [fit.held_out.median_abs_error for fit in fits if fit.held_out is not None]
+    return -len(fits), calibration.stack not in ROTATING, fmean(found)
 
 
 def write_calibrations(
@@ -77,6 +79,9 @@ def write_calibrations(
             ending = "" if place == 0 else f".{calibration.stack}"
             path = folder / f"{calibration.base}{ending}.yaml"
             write_calibration(calibration, path, written_by)
+            if place == 0:
+                # Another stack may have been the default when the folder was written last.
+                (folder / f"{calibration.base}.{calibration.stack}.yaml").unlink(missing_ok=True)
             written.append((path, calibration))
     return written
 

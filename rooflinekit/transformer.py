@@ -33,6 +33,7 @@ def linear_work(linear: Linear, rows: Real, precision: Precision, count: Real = 
         activation_bytes=count * rows * (linear.out + linear.inner) * form.activation_bits / 8,
         kernels=count,
         inner=linear.inner,
+        groups=linear.out,
     )
 
 
@@ -71,6 +72,7 @@ def expert_work(moe: Moe, count: Real, hidden: int, load: Load, precision: Preci
         kernels=2.0 * count,
         inner=moe.expert_input or hidden,
         groups=union,
+        crowding=load.rows / moe.experts,
     )
 
 
@@ -157,6 +159,7 @@ def head_works(hidden: int, vocab: int, rows: Real, precision: Precision, tp: in
         weight_bytes=weights * form.bits / 8 + 0.0 * rows,
         activation_bytes=rows * hidden * form.activation_bits / 8 + logits,
         inner=hidden,
+        groups=vocab / tp,
     )
     return head, *sampling_works(vocab, rows, precision, tp)
 

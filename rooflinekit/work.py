@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from rooflinekit.ceiling import ROOFLINE, Ceiling, Real, RowFactors, Staircase, p_norm, padded
+from rooflinekit.ceiling import ROOFLINE, Ceiling, ColumnFactors, Real, RowFactors, Staircase, p_norm, padded
 from rooflinekit.evidence import Kind
 
 __all__ = [
     "ANY",
     "ROOFLINE",
     "Ceiling",
+    "ColumnFactors",
     "Machine",
     "Pass",
     "Real",
@@ -47,7 +48,8 @@ class Work:
     label
         Name shown in a breakdown.
     kind
-        Family with a ceiling of its own: ``linear``, ``attention``, ``prefill`` (attention of a prompt),
+        Family with a ceiling of its own: ``linear``, ``attention``, ``latent`` (that of MLA over its
+        latent cache), ``prefill`` (attention of a prompt),
         ``experts``, ``recurrent``, ``elementwise``, ``collective``.
     dtype
         Format the matrix unit computes in (key of the device's peaks).
@@ -62,9 +64,11 @@ class Work:
     inner
         Length of the dimension that one kernel sums over (count); 0 where it does not matter.
     groups
-        What one kernel works on side by side: sequences times KV heads of attention, sequences times
-        query heads times rows of a prompt's, experts read, peers of a collective; 0 where it does not
-        matter.
+        What one kernel works on side by side: columns that a linear puts out, sequences times KV heads of
+        attention, sequences times query heads times rows of a prompt's, experts read, peers of a
+        collective; 0 where it does not matter.
+    crowding
+        Tokens for each expert of a layer, chosen or not; 0 where it does not matter.
     """
 
     label: str
@@ -78,6 +82,7 @@ class Work:
     kernels: Real = 1.0
     inner: Real = 0.0
     groups: Real = 0.0
+    crowding: Real = 0.0
 
     @property
     def bytes(self) -> Real:
@@ -109,7 +114,7 @@ class Pass:
 
 
 ANY = "*"
-STANDS_IN = {"prefill": "attention"}
+STANDS_IN = {"prefill": "attention", "latent": "attention"}
 """Kinds of work that are timed as another where they have no ceiling of their own."""
 
 
@@ -204,10 +209,23 @@ def _terms_s(work: Work, machine: Machine, ceiling: Ceiling) -> tuple[Real, Real
         compute = compute * padded(work.rows, ceiling.tile) / work.rows
     if ceiling.compute_fill:
         compute = compute * (1.0 + ceiling.compute_fill / np.maximum(work.groups, 1.0))
-    if ceiling.factors is not None:
-        factor = ceiling.factors.at(work.rows)
-        return overhead * factor, memory * factor, compute * factor
-    return overhead, memory, compute
+    if ceiling.factors is None and ceiling.columns is None and ceiling.crowded == 1.0:
+        return overhead, memory, compute
+    factor = _correction(work, ceiling)
+    return overhead * factor, memory * factor, compute * factor
+
+
+def _correction(work: Work, ceiling: Ceiling) -> Real:
+    """Factor of the measured tables by rows and columns, and of the tile for many tokens."""
+    factor: Real = 1.0 if ceiling.factors is None else ceiling.factors.at(work.rows)
+    if ceiling.columns is not None:
+        factor = factor * ceiling.columns.at(work.rows, work.groups)
+    if ceiling.crowded != 1.0:
+        tokens = work.crowding
+        if isinstance(tokens, np.ndarray):
+            return factor * np.where(tokens > 1.0, ceiling.crowded, 1.0)
+        return factor * (ceiling.crowded if tokens > 1.0 else 1.0)
+    return factor
 
 
 def _stairs_s(work: Work, machine: Machine, memory: Real, staircase: Staircase) -> tuple[Real, Real]:

@@ -11,7 +11,7 @@ import pytest
 import rooflinekit as rk
 from rooflinekit import app, kernel_suite, published
 from rooflinekit.calibration import calibrated
-from rooflinekit.ceiling import Ceiling, RowFactors
+from rooflinekit.ceiling import Ceiling, ColumnFactors, RowFactors
 from rooflinekit.errors import DeviceError, ProfileError, RooflineError
 from rooflinekit.foreign_suite import foreign
 from rooflinekit.hardware import machine
@@ -101,6 +101,32 @@ def test_a_decode_row_reads_the_cache_once():
     assert case.kv_bytes == 8 * 1024 * 2 * 8 * 128 * 2
     assert case.groups == 64.0
     assert measurements(table("generation_attention", {**record, "window_size": 128})) == []
+
+
+def test_a_row_of_latent_attention_reads_one_latent_for_all_heads():
+    """DeepSeek's 512 + 64 elements a token; scores over 576, values over 512 of each head."""
+    record = {
+        "mla_dtype": "bfloat16",
+        "kv_cache_dtype": "bfloat16",
+        "batch_size": 8,
+        "step": 1023,
+        "num_heads": 128,
+        "latency": 0.03,
+    }
+    (case,) = measurements(table("generation_mla", record))
+    assert (case.kind, case.rows, case.groups) == ("latent", 128.0, 8.0)
+    assert case.kv_bytes == case.footprint_bytes == 8 * 1024 * 1152
+    assert case.flops == 2 * 8 * 128 * 1024 * (576 + 512)
+    assert measurements(table("generation_mla", {**record, "kv_cache_dtype": "fp8"})) == []
+    shipped = app.predict("deepseek-v3", "h200-sxm", stack="sglang", dtype="fp8", kv_dtype="bf16", tp=8)
+    (line,) = [one for one in shipped.breakdown if one.kind == "latent"]
+    assert line.label == "attention"
+
+
+def test_latent_attention_falls_back_on_the_attention_of_a_decode():
+    """A machine that was measured at grouped queries only."""
+    on = replace(H100, ceilings={("attention", "*"): Ceiling(t0_s=5e-6)})
+    assert on.ceiling("latent", "bf16").t0_s == 5e-6
 
 
 def test_routing_laws():
@@ -201,12 +227,57 @@ def test_terms_that_were_planted_are_chosen_and_come_back():
     )
     cases = planted("linear", truth)
     form, _ = choose(cases, H100)
-    assert form.name == "p-norm, inner, by rows"
+    assert form.by_rows
+    assert "inner_s" in form.terms
+    assert form.columns == ""
     found, standard = fit_form(form, cases, H100)
     assert found.inner_s == pytest.approx(1e-9, rel=0.15)
     assert found.factors is not None
     assert found.factors.at(65.0) / found.factors.at(64.0) == pytest.approx(1.25, rel=0.03)
     assert standard["memory_efficiency"] < 0.05
+
+
+@pytest.mark.parametrize("between", [True, False])
+def test_planted_steps_in_the_columns_are_chosen_and_come_back(between):
+    """Columns that rise one after the other hold between measured ones; columns without an order do not."""
+    columns = (2048.0, 4096.0, 6144.0, 8192.0, 12288.0, 16384.0)
+    band = (0.8, 0.88, 0.94, 1.0, 1.1, 1.2) if between else (1.3, 0.8, 1.25, 0.75, 1.3, 0.8)
+    table = ColumnFactors((64.0,), columns, (band, band), between)
+    truth = Ceiling(t0_s=4e-6, memory_efficiency=0.7, compute_efficiency=0.6, p=2.5, columns=table)
+    cases = planted("linear", truth)
+    form, _ = choose(cases, H100)
+    assert form.columns == ("between" if between else "known")
+    found, _ = fit_form(form, cases, H100)
+    # Four shapes of each column: drawn to 1 by a fifth. A part of a slope goes into the other terms.
+    low, high = (0, 5) if between else (3, 4)
+    ratio = found.columns.at(1.0, columns[high]) / found.columns.at(1.0, columns[low])
+    assert ratio == pytest.approx((band[high] / band[low]) ** 0.8, rel=0.08)
+    assert (found.columns.at(1.0, 5000.0) == 1.0) is not between
+
+
+def test_factors_by_columns_by_hand():
+    """Bands end with their last row; between columns the logarithm counts; outside the ends go on."""
+    table = ColumnFactors((64.0, 128.0), (1024.0, 4096.0), ((1.0, 1.2), (2.0, 2.2), (3.0, 3.2)))
+    rows, columns = np.array([1.0, 64.0, 65.0, 129.0, 1.0]), np.array([1024.0, 2048.0, 4096.0, 1e6, 10.0])
+    wanted = [1.0, 1.1, 2.2, 3.2, 1.0]
+    assert table.at(rows, columns) == pytest.approx(wanted)
+    pairs = zip(rows.tolist(), columns.tolist(), strict=True)
+    assert [table.at(row, column) for row, column in pairs] == pytest.approx(wanted)
+    assert table.at(rows, 2048.0) == pytest.approx([1.1, 1.1, 2.1, 3.1, 1.1])
+    assert table.at(65.0, columns) == pytest.approx([2.0, 2.1, 2.2, 2.2, 2.0])
+    known = replace(table, between=False)
+    assert known.at(rows, columns) == pytest.approx([1.0, 1.0, 2.2, 1.0, 1.0])
+
+
+def test_more_tokens_than_experts_take_the_larger_tile():
+    """A factor from the first token past the number of experts on."""
+    on = replace(H100, ceilings={("experts", "*"): Ceiling(crowded=1.5)})
+    tokens = np.array([8.0, 128.0, 129.0])
+    works = [Work("e", "experts", "bf16", 1.0, 0.0, 1e9, crowding=one / 128) for one in tokens.tolist()]
+    one_by_one = [float(work_time_s(work, on)) for work in works]
+    assert np.array(one_by_one) / one_by_one[0] == pytest.approx([1.0, 1.0, 1.5])
+    together = work_time_s(Work("e", "experts", "bf16", 1.0, 0.0, 1e9, crowding=tokens / 128), on)
+    assert together == pytest.approx(one_by_one)
 
 
 def test_terms_that_were_not_planted_are_not_chosen():
@@ -288,6 +359,39 @@ def test_predictions_say_which_calibration_and_how_wrong_it_is():
         app.predict("llama-3.1-8b", "h100-sxm", stack="vllm", calibration="datasheet")
     with pytest.raises(ProfileError, match="no calibration is shipped"):
         app.predict("llama-3.1-8b", "mi300x", stack="vllm")
+
+
+def test_the_workstation_edition_is_not_the_server_edition():
+    """The tables were timed on the Server Edition: its memory is 11 % slower, and the other card has no calibration."""
+    server, workstation = (find_hardware(f"rtx-pro-6000-blackwell-{one}") for one in ("server", "ws"))
+    assert workstation.bandwidth.value / server.bandwidth.value == pytest.approx(28 / 24.962, rel=2e-3)
+    assert shipped_calibration(server.name) is not None
+    assert shipped_calibration(workstation.name) is None
+    assert app.predict("llama-3.1-8b", workstation.name).calibration == "datasheet"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("rows: [17, 64]", "rows: [64, 17]", "is reversed"),
+        ("rows: [17, 64]", "rows: [0, 64]", "rows"),
+        ("last_rows: [64, 128, 256]", "last_rows: [64, 256, 128]", "do not rise"),
+        ("last_rows: [64, 128, 256]", "last_rows: [64, 128]", "must be 3 lists"),
+        ("stack: vllm", "stack: vlm", "'vlm' is not an engine stack"),
+        ("memory_efficiency: 0.9", "memory_efficiency: 1.9", "more than the whole bandwidth"),
+    ],
+)
+def test_slips_of_the_hand_in_a_shipped_file_are_refused(tmp_path, old, new, says):
+    """One sentence with the line, and nothing is used."""
+    text = (calibrations_folder() / "h200-sxm-141gb.yaml").read_text(encoding="utf-8")
+    assert old in text
+    path = tmp_path / "c.yaml"
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(ProfileError, match=says):
+        load_calibration(path)
+    reason = text.replace("memory_efficiency: 0.9", "memory_efficiency: 1.9", 1)
+    path.write_text(reason.replace("  form:", "  reason: a test\n  form:", 1), encoding="utf-8")
+    assert load_calibration(path).fits[0].reason == "a test"
 
 
 def test_collectives_are_fitted_where_they_were_measured():
@@ -374,7 +478,9 @@ def with_bandwidth(subject, factor):
 
 
 @pytest.mark.parametrize("factor", [0.9, 1.1])
-@pytest.mark.parametrize("name", ["h100-sxm5-80gb", "h200-sxm-141gb", "l40s", "rtx-pro-6000-blackwell-ws"])
+@pytest.mark.parametrize(
+    "name", ["h100-sxm5-80gb", "h200-sxm-141gb", "l40s", "rtx-pro-6000-blackwell-server"]
+)
 def test_a_bandwidth_that_is_ten_percent_off_fails(subjects, name, factor):
     """A shipped overlay with this fault misses on linears of some stack."""
     mine = [with_bandwidth(one, factor) for one in subjects if one.hardware.name == name]

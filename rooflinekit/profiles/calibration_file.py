@@ -6,14 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rooflinekit import units
 from rooflinekit.calibration import BandError, Calibration, Fit, HeldOut
+from rooflinekit.ceiling import beats_roof
 from rooflinekit.errors import ProfileError
-from rooflinekit.evidence import Cited
-from rooflinekit.hardware import Hardware
 from rooflinekit.profiles.ceiling_fields import ceiling_data, flag, number, read_ceiling, six, tables_data
 from rooflinekit.profiles.document import read_document, require_schema
-from rooflinekit.profiles.hardware_file import FIELDS, PEAK_FORMATS, read_hardware
+from rooflinekit.profiles.hardware_file import PEAK_FORMATS, hardware_data, read_hardware
 from rooflinekit.profiles.library import hardware_folder
 from rooflinekit.profiles.node import Node
 from rooflinekit.profiles.quantity import Quantity
@@ -21,11 +19,24 @@ from rooflinekit.remember import remembered
 from rooflinekit.work import ANY
 
 SCHEMA_VERSION = 1
-KINDS_OF_WORK = ("linear", "attention", "prefill", "experts", "elementwise", "recurrent", "collective")
+KINDS_OF_WORK = (
+    "linear",
+    "attention",
+    "latent",
+    "prefill",
+    "experts",
+    "elementwise",
+    "recurrent",
+    "collective",
+)
+STACK_NAMES = ("pytorch", "trtllm", "vllm", "sglang", "nccl")
+"""Software whose kernels a calibration may hold: our own microbenchmarks' is ``pytorch``."""
 
 ERROR = Quantity("", 0.0, 1e6, "0.05")
 FRACTION = Quantity("", -1e6, 1e6, "0.05")
 COUNT = Quantity("", 0.0, 1e9, "40", whole=True)
+CASES = Quantity("", 1.0, 1e9, "40", whole=True)
+ROW = Quantity("", 1.0, 1e9, "16", whole=True)
 SHARE = Quantity("", 0.0, 1.0, "0.4")
 
 
@@ -71,7 +82,7 @@ def load_calibration(path: Path) -> Calibration:
     result = Calibration(
         name=fields["name"].text(),
         base=fields["base"].text(),
-        stack=fields["stack"].text(),
+        stack=fields["stack"].choice(STACK_NAMES, "an engine stack"),
         dtype=fields["dtype"].text(),
         device=fields["device"].text() if "device" in fields else "",
         fits=tuple(_fit(node) for node in fields["fits"].items()),
@@ -139,36 +150,49 @@ def _fit(node: Node) -> Fit:
         optional=(
             "staircase",
             "factors",
+            "columns",
             "standard_errors",
             "follows_bandwidth",
             "held_out",
             "held_out_ratio",
             "bands",
             "kernel",
+            "reason",
         ),
     )
+    ceiling = read_ceiling(
+        fields["ceiling"], fields.get("staircase"), fields.get("factors"), fields.get("columns")
+    )
+    beaten = "" if "reason" in fields else beats_roof(ceiling)
+    if beaten:
+        fields["ceiling"].problem(f"{beaten}; correct it, or say in this fit why it is so (reason: text)")
     errors = fields["standard_errors"].entries() if "standard_errors" in fields else {}
     return Fit(
         kind=fields["kind"].choice(KINDS_OF_WORK, "a kind of work"),
         dtype=fields["dtype"].choice((*PEAK_FORMATS, ANY), "a number format"),
         form=fields["form"].text(),
-        n=int(number(fields["n"], COUNT)),
-        ceiling=read_ceiling(fields["ceiling"], fields.get("staircase"), fields.get("factors")),
+        n=int(number(fields["n"], CASES)),
+        ceiling=ceiling,
         standard_errors={name: number(value, FRACTION) for name, value in errors.items()},
         follows_bandwidth=flag(fields.get("follows_bandwidth"), default=True),
         held_out=_held_out(fields["held_out"]) if "held_out" in fields else None,
         held_out_ratio=_held_out(fields["held_out_ratio"]) if "held_out_ratio" in fields else None,
         bands=tuple(_band(one) for one in fields["bands"].items()) if "bands" in fields else (),
         kernel=fields["kernel"].text() if "kernel" in fields else "",
+        reason=fields["reason"].text() if "reason" in fields else "",
     )
 
 
 def _band(node: Node) -> BandError:
     fields = node.mapping(required=("rows", "time"), optional=("ratio",))
-    ends = [int(number(item, COUNT)) for item in fields["rows"].items()]
+    ends = [int(number(item, ROW)) for item in fields["rows"].items()]
     if len(ends) != 2:
         fields["rows"].problem("is not [first, last]")
         ends = [0, 0]
+    elif ends[0] > ends[1]:
+        fields["rows"].problem(
+            f"is reversed: the first row {ends[0]} is after the last one {ends[1]}; swap them"
+        )
     ratio = _held_out(fields["ratio"]) if "ratio" in fields else None
     return BandError(low=ends[0], high=ends[1], time=_held_out(fields["time"]), ratio=ratio)
 
@@ -176,7 +200,7 @@ def _band(node: Node) -> BandError:
 def _held_out(node: Node) -> HeldOut:
     fields = node.mapping(required=("n", "median_abs_error", "p90_abs_error", "bias"))
     return HeldOut(
-        n=int(number(fields["n"], COUNT)),
+        n=int(number(fields["n"], CASES)),
         median_abs_error=number(fields["median_abs_error"], ERROR),
         p90_abs_error=number(fields["p90_abs_error"], ERROR),
         bias=number(fields["bias"], FRACTION),
@@ -242,6 +266,8 @@ def _fit_data(fit: Fit) -> dict[str, Any]:
         "ceiling": ceiling_data(fit.ceiling),
         **tables_data(fit.ceiling),
     }
+    if fit.reason:
+        data["reason"] = fit.reason
     data["follows_bandwidth"] = fit.follows_bandwidth
     if fit.standard_errors:
         data["standard_errors"] = {name: six(value) for name, value in fit.standard_errors.items()}
@@ -267,30 +293,3 @@ def _band_data(band: BandError) -> dict[str, Any]:
 
 def _short(value: float) -> float:
     return float(f"{value:.3g}")
-
-
-def hardware_data(hardware: Hardware) -> dict[str, Any]:
-    """A hardware profile as the content of its file."""
-    data: dict[str, Any] = {"schema": 1}
-    for name, field in FIELDS.items():
-        if name == "schema":
-            continue
-        value = getattr(hardware, name)
-        if field.form == "cited" and value is not None and field.quantity is not None:
-            data[name] = _cited_data(value, field.quantity.unit)
-        elif field.form == "peaks":
-            data[name] = {dtype: _cited_data(cited, "FLOP/s") for dtype, cited in value.items()}
-        elif value:
-            data[name] = list(value) if isinstance(value, tuple) else value
-    return data
-
-
-def _cited_data(cited: Cited, unit: str) -> dict[str, Any]:
-    if unit == "B" and cited.value == int(cited.value):
-        shown: str | int = f"{int(cited.value)} B"
-    elif unit:
-        shown = units.render(cited.value, unit, digits=6)
-    else:
-        shown = int(cited.value)
-    mark = {"confidence": cited.confidence} if cited.confidence else {}
-    return {"value": shown, "kind": cited.kind, **mark, "ref": cited.ref}

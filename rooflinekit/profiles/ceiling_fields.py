@@ -6,7 +6,7 @@ import math
 from itertools import pairwise
 from typing import Any
 
-from rooflinekit.ceiling import Ceiling, RowFactors, Staircase
+from rooflinekit.ceiling import Ceiling, ColumnFactors, RowFactors, Staircase
 from rooflinekit.profiles.node import Node
 from rooflinekit.profiles.quantity import Quantity
 
@@ -37,7 +37,9 @@ def flag(node: Node | None, *, default: bool) -> bool:
     return default if node is None else node.choice(("true", "false"), "a yes or no") == "true"
 
 
-def read_ceiling(node: Node, staircase: Node | None = None, factors: Node | None = None) -> Ceiling:
+def read_ceiling(
+    node: Node, staircase: Node | None = None, factors: Node | None = None, columns: Node | None = None
+) -> Ceiling:
     """Read a ceiling, with its measured tables where it has any."""
     fields = node.mapping(
         required=("t0", "memory_efficiency", "compute_efficiency"),
@@ -49,6 +51,7 @@ def read_ceiling(node: Node, staircase: Node | None = None, factors: Node | None
             "group",
             "memory_fill",
             "compute_fill",
+            "crowded",
             "one_shot",
             "other",
         ),
@@ -70,6 +73,8 @@ def read_ceiling(node: Node, staircase: Node | None = None, factors: Node | None
         memory_fill=of("memory_fill", FILL, 0.0),
         compute_fill=of("compute_fill", FILL, 0.0),
         factors=_factors(factors) if factors is not None else None,
+        columns=_columns(columns) if columns is not None else None,
+        crowded=of("crowded", FACTOR, 1.0),
         one_shot=flag(fields.get("one_shot"), default=False),
         other=read_ceiling(fields["other"]) if "other" in fields else None,
     )
@@ -85,6 +90,24 @@ def _staircase(node: Node) -> Staircase:
 def _factors(node: Node) -> RowFactors:
     fields = node.mapping(required=("rows", "factors"))
     return RowFactors(*_table(node, fields["rows"], fields["factors"], FACTOR))
+
+
+def _columns(node: Node) -> ColumnFactors:
+    fields = node.mapping(required=("last_rows", "columns", "factors"), optional=("between",))
+    last, columns = (
+        tuple(number(item, ROWS) for item in fields[name].items()) for name in ("last_rows", "columns")
+    )
+    for name, values in (("last_rows", last), ("columns", columns)):
+        if any(b <= a for a, b in pairwise(values)):
+            fields[name].problem("do not rise; sort them")
+    factors = tuple(
+        tuple(number(item, FACTOR) for item in band.items()) for band in fields["factors"].items()
+    )
+    if len(factors) != len(last) + 1 or any(len(band) != len(columns) for band in factors) or not columns:
+        fields["factors"].problem(
+            f"must be {len(last) + 1} lists (one more than last_rows) of {len(columns)} factors, one for each column"
+        )
+    return ColumnFactors(last, columns, factors, flag(fields.get("between"), default=True))
 
 
 def _table(
@@ -116,8 +139,9 @@ def ceiling_data(ceiling: Ceiling) -> dict[str, Any]:
     for name, value in (("inner", ceiling.inner_s), ("group", ceiling.group_s)):
         if value:
             data[name] = f"{six(value * 1e9):g} ns"
-    for name, value in (("memory_fill", ceiling.memory_fill), ("compute_fill", ceiling.compute_fill)):
-        if value:
+    for name, usual in (("memory_fill", 0.0), ("compute_fill", 0.0), ("crowded", 1.0)):
+        value = getattr(ceiling, name)
+        if value != usual:
             data[name] = six(value)
     if ceiling.one_shot:
         data["one_shot"] = True
@@ -130,11 +154,19 @@ def tables_data(ceiling: Ceiling) -> dict[str, Any]:
     """Measured tables of a ceiling as the content of their fields."""
     data: dict[str, Any] = {}
     if ceiling.staircase is not None:
-        table = ceiling.staircase
-        data["staircase"] = {"rows": list(table.rows), "reads": [six(r) for r in table.reads]}
-        if table.breaks:
-            data["staircase"]["breaks"] = list(table.breaks)
+        stairs = ceiling.staircase
+        data["staircase"] = {"rows": list(stairs.rows), "reads": [six(r) for r in stairs.reads]}
+        if stairs.breaks:
+            data["staircase"]["breaks"] = list(stairs.breaks)
     if ceiling.factors is not None:
         whole = [int(row) if row == int(row) else row for row in ceiling.factors.rows]
         data["factors"] = {"rows": whole, "factors": [float(f"{f:.4g}") for f in ceiling.factors.factors]}
+    if ceiling.columns is not None:
+        table = ceiling.columns
+        data["columns"] = {
+            "last_rows": [int(row) for row in table.last_rows],
+            "columns": [int(one) for one in table.columns],
+            "factors": [[float(f"{f:.4g}") for f in band] for band in table.factors],
+            "between": table.between,
+        }
     return data

@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from rooflinekit import units
 from rooflinekit.errors import nearest
 from rooflinekit.evidence import Cited
 from rooflinekit.hardware import Hardware
@@ -182,3 +183,30 @@ _READERS: dict[Form, Any] = {
     "cited": _cited,
     "peaks": _peaks,
 }
+
+
+def hardware_data(hardware: Hardware) -> dict[str, Any]:
+    """A hardware profile as the content of its file."""
+    data: dict[str, Any] = {"schema": 1}
+    for name, field in FIELDS.items():
+        if name == "schema":
+            continue
+        value = getattr(hardware, name)
+        if field.form == "cited" and value is not None and field.quantity is not None:
+            data[name] = _cited_data(value, field.quantity.unit)
+        elif field.form == "peaks":
+            data[name] = {dtype: _cited_data(cited, "FLOP/s") for dtype, cited in value.items()}
+        elif value:
+            data[name] = list(value) if isinstance(value, tuple) else value
+    return data
+
+
+def _cited_data(cited: Cited, unit: str) -> dict[str, Any]:
+    if unit == "B" and cited.value == int(cited.value):
+        shown: str | int = f"{int(cited.value)} B"
+    elif unit:
+        shown = units.render(cited.value, unit, digits=6)
+    else:
+        shown = int(cited.value)
+    mark = {"confidence": cited.confidence} if cited.confidence else {}
+    return {"value": shown, "kind": cited.kind, **mark, "ref": cited.ref}

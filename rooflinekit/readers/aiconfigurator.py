@@ -124,6 +124,29 @@ def _decode(record: Record, table: Table, cache_bytes: float, name: str) -> Meas
     )
 
 
+LATENT, ROPE = 512, 64
+"""Elements of DeepSeek's latent, and of the key with the positions that is cached beside it: MLA in the tables."""
+
+
+def _latent(record: Record, table: Table, cache_bytes: float, name: str) -> Measurement | None:  # noqa: ARG001
+    if not record["mla_dtype"] == record["kv_cache_dtype"] == "bfloat16":
+        return None
+    batch, context, heads = record["batch_size"], record["step"], record["num_heads"]
+    cache = 2.0 * batch * (context + 1) * (LATENT + ROPE)
+    return Measurement(
+        id=name,
+        kind="latent",
+        dtype="bf16",
+        shape={**_attention_shape(batch, context, 1, heads, 1), "head_dim": LATENT + ROPE},
+        samples_s=(record["latency"] * 1e-3,),
+        kv_bytes=cache,
+        activation_bytes=2.0 * batch * heads * (2 * LATENT + ROPE),
+        flops=2.0 * batch * heads * (2 * LATENT + ROPE) * (context + 1),
+        footprint_bytes=cache,
+        implementation=record["kernel_source"],
+    )
+
+
 def _prefill(record: Record, table: Table, cache_bytes: float, name: str) -> Measurement | None:  # noqa: ARG001
     if not _dense(record):
         return None
@@ -216,6 +239,7 @@ _READERS: dict[str, Callable[[Record, Table, float, str], Measurement | None]] =
     "gemm": _linear,
     "generation_attention": _decode,
     "context_attention": _prefill,
+    "generation_mla": _latent,
     "moe": _experts,
     "custom_allreduce": _all_reduce,
     "nccl": _all_reduce,

@@ -27,18 +27,12 @@ DEVICES = {
     "gb200": "gb200-per-gpu",
     "gb300": "gb300-per-gpu",
     "l40s": "l40s",
-    "rtx_pro_6000_server": "rtx-pro-6000-blackwell-ws",
+    "rtx_pro_6000_server": "rtx-pro-6000-blackwell-server",
 }
 """Hardware profile of each system of the package."""
 
 SHIPPED = ("a100_sxm", "h100_sxm", "h200_sxm", "b200_sxm", "l40s", "rtx_pro_6000_server")
 """Systems whose calibrations come with the package."""
-
-NOTES = {
-    "rtx_pro_6000_server": "timed on the Server Edition, whose memory may be slower than the Workstation's: NVIDIA "
-    "states 1.6 TB/s for it, the tables' own system file 1.79 TB/s",
-}
-"""What a reader of a system's times should know."""
 
 STACKS = {"trtllm": "TensorRT-LLM", "vllm": "vLLM", "sglang": "SGLang", "nccl": "NCCL"}
 """Software whose kernels were timed, by the name of its folder."""
@@ -47,6 +41,7 @@ FOLDERS = {
     "gemm": ("gemm", "gemm_perf"),
     "generation_attention": ("attention", "generation_attention_perf"),
     "context_attention": ("attention", "context_attention_perf"),
+    "generation_mla": ("mla", "generation_mla_perf"),
     "moe": ("moe", "moe_perf"),
     "custom_allreduce": ("comm", "custom_allreduce_perf"),
     "nccl": ("comm", "nccl_perf"),
@@ -75,6 +70,7 @@ COLUMNS = {
         "head_dim",
         "window_size",
     ),
+    "generation_mla": ("mla_dtype", "kv_cache_dtype", "batch_size", "step", "num_heads"),
     "moe": (
         "moe_dtype",
         "num_tokens",

@@ -62,7 +62,7 @@ def test_both_halves_of_a_package_are_said():
         ("NVIDIA GeForce RTX 4090 D", "rtx-4090"),
         ("NVIDIA GeForce RTX 3090 Ti", "rtx-3090"),
         ("Tesla V100-SXM2-16GB", "v100-sxm2-32gb"),
-        ("NVIDIA RTX PRO 6000 Blackwell Server Edition", "rtx-pro-6000-blackwell-ws"),
+        ("NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition", "rtx-pro-6000-blackwell-ws"),
         ("NVIDIA H20", "h200-sxm-141gb"),
     ],
 )

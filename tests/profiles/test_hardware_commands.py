@@ -9,10 +9,9 @@ import pytest
 from rooflinekit.cli import run
 from rooflinekit.evidence import Cited
 from rooflinekit.microbench import inventory
-from rooflinekit.profiles.calibration_file import hardware_data
 from rooflinekit.profiles.detect import Facts
 from rooflinekit.profiles.document import parse_document
-from rooflinekit.profiles.hardware_file import load_hardware, read_hardware
+from rooflinekit.profiles.hardware_file import hardware_data, load_hardware, read_hardware
 from rooflinekit.profiles.library import find_hardware, hardware_folder, hardware_names
 
 VALUES = {

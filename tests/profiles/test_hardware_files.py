@@ -32,6 +32,7 @@ FLOP_PER_CLOCK = {
         "l40s",
         "rtx-6000-ada",
         "rtx-pro-6000-blackwell-ws",
+        "rtx-pro-6000-blackwell-server",
     ),
     512: ("a10g", "rtx-3090", "rtx-4090", "rtx-5090", "rx-7900-xtx"),
     2048: ("a100-sxm4-40gb", "a100-sxm4-80gb", "a100-pcie-40gb", "a100-pcie-80gb", "mi300x", "mi325x"),
@@ -66,6 +67,7 @@ DRIVER_MIB = {
     "a10": 23028,
     "rtx-a6000": 49140,
     "rtx-pro-6000-blackwell-ws": 97887,
+    "rtx-pro-6000-blackwell-server": 97887,
     "rtx-4090": 24564,
     "rtx-5090": 32607,
 }

@@ -36,6 +36,7 @@ SHORT = {
     "b300": "b300-hgx-270gb",
     "gb300": "gb300-per-gpu",
     "rtx-pro-6000": "rtx-pro-6000-blackwell-ws",
+    "rtx-pro-6000-server": "rtx-pro-6000-blackwell-server",
     "v100": "v100-sxm2-32gb",
     "dgx-spark": "dgx-spark-gb10",
     "jetson-orin": "jetson-agx-orin-64gb",

@@ -102,6 +102,8 @@ SWAPS = [
     ("b200-hgx-180gb", "gb200-per-gpu", ("peak", "units")),
     ("gb200-per-gpu", "b200-hgx-180gb", ("peak", "units")),
     ("rtx-5090", "rtx-pro-6000-blackwell-ws", ("peak", "units")),
+    ("rtx-pro-6000-blackwell-server", "rtx-pro-6000-blackwell-ws", ("bandwidth", "peak")),
+    ("rtx-pro-6000-blackwell-ws", "rtx-pro-6000-blackwell-server", ("bandwidth", "peak")),
     ("rtx-a6000", "rtx-3090", ("bandwidth", "peak", "units")),
     ("mi300x", "mi325x", ("bandwidth",)),
 ]
