@@ -14,24 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from rooflinekit.ceiling import ROOFLINE, Ceiling, ColumnFactors, Real, RowFactors, Staircase, p_norm, padded
+from rooflinekit.ceiling import ROOFLINE, Ceiling, Real, Staircase, p_norm, padded
 from rooflinekit.evidence import Kind
 
 __all__ = [
     "ANY",
     "ROOFLINE",
     "Ceiling",
-    "ColumnFactors",
     "Machine",
     "Pass",
     "Real",
-    "RowFactors",
     "Staircase",
     "Work",
     "bound",
     "host_launches",
-    "p_norm",
-    "padded",
     "plan_time_s",
     "work_terms_s",
     "work_time_s",
@@ -48,9 +44,8 @@ class Work:
     label
         Name shown in a breakdown.
     kind
-        Family with a ceiling of its own: ``linear``, ``attention``, ``latent`` (that of MLA over its
-        latent cache), ``prefill`` (attention of a prompt),
-        ``experts``, ``recurrent``, ``elementwise``, ``collective``.
+        Family with a ceiling of its own: ``linear``, ``attention``, ``latent`` (MLA over its cache), ``prefill``
+        (attention of a prompt), ``experts``, ``recurrent``, ``elementwise``, ``collective``.
     dtype
         Format the matrix unit computes in (key of the device's peaks).
     rows
@@ -220,12 +215,9 @@ def _correction(work: Work, ceiling: Ceiling) -> Real:
     factor: Real = 1.0 if ceiling.factors is None else ceiling.factors.at(work.rows)
     if ceiling.columns is not None:
         factor = factor * ceiling.columns.at(work.rows, work.groups)
-    if ceiling.crowded != 1.0:
-        tokens = work.crowding
-        if isinstance(tokens, np.ndarray):
-            return factor * np.where(tokens > 1.0, ceiling.crowded, 1.0)
-        return factor * (ceiling.crowded if tokens > 1.0 else 1.0)
-    return factor
+    if ceiling.crowded == 1.0:
+        return factor
+    return factor * np.where(np.greater(work.crowding, 1.0), ceiling.crowded, 1.0)
 
 
 def _stairs_s(work: Work, machine: Machine, memory: Real, staircase: Staircase) -> tuple[Real, Real]:
