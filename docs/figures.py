@@ -12,7 +12,7 @@ from PIL import Image
 
 import rooflinekit as rk
 from rooflinekit.acceptance import Constant
-from rooflinekit.app.drafting import Asked, asked_case
+from rooflinekit.app.asking import Asked, asked_case
 from rooflinekit.capacity import largest_batch
 from rooflinekit.limits import whole_grid
 from rooflinekit.load import Load

@@ -155,3 +155,12 @@ def test_relative_links_resolve(path):
         elif anchor and target.suffix == ".md" and anchor not in anchors(target):
             broken.append(f"{link}: no such heading")
     assert not broken, broken
+
+
+@pytest.mark.parametrize("script", sorted((ROOT / "docs").glob("*.py")), ids=lambda path: path.stem)
+def test_scripts_of_the_pages_find_what_they_import(script):
+    """They run by hand, so a call that was moved would be noticed late."""
+    import runpy
+
+    names = runpy.run_path(str(script), run_name="imported")
+    assert names["__doc__"]
