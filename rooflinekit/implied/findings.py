@@ -199,11 +199,8 @@ def _overhead(implied: Implied, predicted: Round | None) -> list[Finding]:
         else f"the {allowed:.2f} of the model of target, drafter and device"
     )
     text = f"a round costs {implied.round_cost:.2f} plain steps, {excess_ms:.3g} ms more than {than}"
-    if m.weight_only:
-        more = "the kernel of this weight format is probably made for one row; time a verify of K + 1 rows"
-        return [Finding("missing_kernel", f"{text}: {more}")]
     more = "not a roofline effect; look for lost CUDA graphs, host time and extra passes before changing K"
-    return [Finding("implementation_overhead", f"{text}: {more}")]
+    return _too_slow(m, text, more)
 
 
 def _unknown_acceptance(implied: Implied) -> list[Finding]:
@@ -212,11 +209,16 @@ def _unknown_acceptance(implied: Implied) -> list[Finding]:
     if least is None or least < LIKE_WIDTH * m.rows:
         return []
     text = f"even with no draft accepted a round costs {least:.2f} plain steps, nearly one for each of {m.rows} rows"
+    more = "unless drafting is as slow as the target, look for lost CUDA graphs, host time and extra passes"
+    return _too_slow(m, text, more)
+
+
+def _too_slow(m: Measured, text: str, otherwise: str) -> list[Finding]:
+    """A round that no model explains: a kernel that is missing for the weight format, or time outside the kernels."""
     if m.weight_only:
         more = "the kernel of this weight format is probably made for one row; time a verify of K + 1 rows"
         return [Finding("missing_kernel", f"{text}: {more}")]
-    more = "unless drafting is as slow as the target, look for lost CUDA graphs, host time and extra passes"
-    return [Finding("implementation_overhead", f"{text}: {more}")]
+    return [Finding("implementation_overhead", f"{text}: {otherwise}")]
 
 
 def _bounds(implied: Implied) -> list[Finding]:
