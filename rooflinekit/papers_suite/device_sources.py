@@ -51,7 +51,7 @@ SOURCES = (
         judged="median",
         tolerance=0.35,
         limits="a spread, not a fit: a draft step in the engine takes a third longer than its kernels, but less than "
-        "with the host time that vLLM takes for each pass (38 % too dear), as SGLang starts all passes as one graph",
+        "with vLLM's host time for each pass (two fifths too dear), as SGLang starts all passes as one graph",
         rows=devices.specbundle_slopes,
     ),
     Source(

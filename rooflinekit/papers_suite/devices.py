@@ -36,8 +36,8 @@ B300_CONTEXT, B300_TP, B300_WIDTH = 8192.0, 4, 8.0
 """Synthetic cache and ranks of the step curve; rows of a request: a block of seven drafts and the known token."""
 
 
-def both(device: str, stack: str | None = None) -> tuple[Machine, Machine]:
-    """A device by the calibration of an engine (default: the best measured), and by its datasheet."""
+def both(device: str, stack: str) -> tuple[Machine, Machine]:
+    """A device by the calibration of an engine, and by its datasheet; the default engine may change with a refit."""
     hardware = find_hardware(device)
     base = machine(hardware)
     calibration = shipped_calibration(hardware.name, stack)
@@ -67,7 +67,7 @@ def chain_round(
 
 def gpt_fast_decode() -> list[Row]:
     """Tokens per second of plain decoding."""
-    machines = both(A100)
+    machines = both(A100, "vllm")
     found = []
     for row in read("gpt_fast_decode.csv"):
         target = target_of(row["model"], row["dtype"])
@@ -78,7 +78,7 @@ def gpt_fast_decode() -> list[Row]:
 
 def gpt_fast_draft_cost() -> list[Row]:
     """One step of the 7B draft over one of the 70B target; the plain guess is the ratio of parameters."""
-    on, _ = both(A100)
+    on, _ = both(A100, "vllm")
     found = []
     for row in read("gpt_fast_speculative.csv"):
         target, k = target_of(row["target"], row["dtype"]), int(row["k"])
@@ -98,7 +98,7 @@ def _slope(xs: Sequence[float], ys: Sequence[float]) -> float:
 
 def dflash_layers() -> list[Row]:
     """Growth of the round cost per draft layer; the plain guess is one layer of the target's."""
-    on, _ = both(H200)
+    on, _ = both(H200, "vllm")
     target = target_of("qwen3-8b")
     step = float(target.step_s(on, 1.0, CONTEXT, 1.0))
     tasks: dict[str, list[tuple[int, float, float]]] = {}

@@ -32,7 +32,7 @@ FITTED_ROW = ("llama-3.1-8b", "eagle3", "1")
 """Target, draft and batch of the shares that ``pass_s`` was read from."""
 
 
-def hosted(device: str, stack: str | None = None, host: Host = VLLM) -> tuple[Machine, Machine]:
+def hosted(device: str, stack: str, host: Host = VLLM) -> tuple[Machine, Machine]:
     """A calibrated device under an engine, and alone."""
     alone, _ = both(device, stack)
     return with_host(alone, host), alone
@@ -74,7 +74,7 @@ def _plain_s(on: Machine, target: Target, batch: float, context: float) -> float
 
 def dflash_plain() -> list[Row]:
     """Tokens per second without speculation on B200, by concurrency."""
-    machines = hosted(B200)
+    machines = hosted(B200, "sglang")
     found = []
     for row in read("dflash_plain.csv"):
         target, batch = target_of(row["model"]), float(row["batch"])
@@ -86,7 +86,7 @@ def dflash_plain() -> list[Row]:
 
 def dflash_batch() -> list[Row]:
     """Speedup of DFlash against concurrency, acceptance as printed."""
-    machines = hosted(B200)
+    machines = hosted(B200, "sglang")
     found = []
     for row in read("dflash_batch.csv"):
         target, k = target_of(row["model"]), int(row["k"])

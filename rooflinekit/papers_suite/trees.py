@@ -105,7 +105,7 @@ def sglang_lengths() -> list[Row]:
 
 def dflash_trees() -> list[Row]:
     """Speedup of EAGLE-3 trees of 60 and of 10 by concurrency, acceptance as printed."""
-    machines = hosted(B200)
+    machines = hosted(B200, "sglang")
     target = target_of("llama-3.1-8b")
     drafter = drafter_of("eagle3", target)
     found = []
