@@ -59,5 +59,8 @@ def caveats(case: Case, load: Load, chosen: CurvePoint, best: CurvePoint, top: i
 
 def _limit(case: Case, top: int) -> str:
     if case.acceptance.max_k == top:
-        return "acceptance was measured no further"
+        return (
+            "acceptance was measured no further, so a larger K may be better; `rooflinekit acceptance fit FILE` "
+            "gives a --decay that reaches further"
+        )
     return "its trained block" if case.drafter.max_k == top else "--max-k may be raised"

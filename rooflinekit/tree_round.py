@@ -158,6 +158,9 @@ class TreeAnswer:
         Rank acceptance that they were judged by, for :func:`rooflinekit.plot.tree.draw_tree`.
     flags
         Options by engine for the best tree; an engine that builds its own keeps only size and depth.
+    serial_passes
+        Passes of a round that follow one another, as in ``compare``; where none grows with K, the rows of later
+        draft passes mean nothing.
     """
 
     model: str
@@ -174,6 +177,7 @@ class TreeAnswer:
     given: tuple[GivenTree, ...]
     rates: RankAcceptance
     flags: Mapping[str, str]
+    serial_passes: str
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""

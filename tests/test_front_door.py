@@ -105,7 +105,7 @@ def results():
     return {
         "4.64 ms per decode step": rk.predict(LLAMA, H100, calibration="datasheet"),
         "Speculation pays": rk.recommend(LLAMA, H100, "eagle3", alpha=0.8),
-        "pays for batch": rk.outlook(LLAMA, H100, "eagle3", alpha=0.8),
+        "pays with this context": rk.outlook(LLAMA, H100, "eagle3", alpha=0.8),
         "every drafter at alpha 0.8": rk.compare(LLAMA, H100, ["eagle3", "dflash"], alpha=0.8),
         "nodes by level": rk.best_tree(LLAMA, H100, "eagle3", alpha=0.8, max_nodes=8),
         "1.75x": rk.diagnose(measured),

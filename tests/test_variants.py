@@ -18,7 +18,8 @@ BF16 = precision("bf16")
 LLAMA = find_llm("llama-3.1-8b")
 H, V, NARROW = 4096, 128_256, 32_000
 LAYER = (32 + 16) * 128 * H + H * H + 3 * H * 14336
-EIGHT, FOUR, WORDS = "8-bit weights", "4-bit weights", "draft vocabulary of 32,000"
+EIGHT, FOUR = "8-bit weights of the drafter", "4-bit weights of the drafter"
+WORDS = "draft vocabulary of 32,000"
 
 
 def found(drafter, target=LLAMA):

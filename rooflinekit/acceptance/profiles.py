@@ -18,6 +18,8 @@ from rooflinekit.acceptance.described import from_fields
 from rooflinekit.errors import AcceptanceError, nearest
 
 FOLDER = Path(__file__).resolve().parent.parent / "data" / "acceptance"
+FILE_ENDINGS = (".csv", ".json", ".jsonl", ".log", ".prom", ".txt", ".yaml", ".yml")
+"""A name that ends so was meant as a file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +120,11 @@ def profile_named(name: str) -> AcceptanceProfile:
     """
     known = acceptance_profiles()
     if name not in known:
+        if name.endswith(FILE_ENDINGS):
+            raise AcceptanceError(
+                f"acceptance file {name!r:.80} does not exist; check the path, or take a name of "
+                "`rooflinekit acceptance list`"
+            )
         raise AcceptanceError(
             f"acceptance {name!r:.60} is neither a file nor a shipped profile; {nearest(name[:60], known)} "
             "(`rooflinekit acceptance list` shows all)"

@@ -67,6 +67,11 @@ def best_tree(
     load = load_of(batch, context)
     if rank_accuracies is not None:
         options = _without_chain(options)
+    elif all(options.get(name) is None for name in ACCEPTANCE):
+        raise AcceptanceError(
+            "a tree needs the acceptance of a chain (--alpha, --acceptance-length with --measured-k, --survival, "
+            "--decay or --acceptance), or accuracies of heads (--rank-accuracies); none was given"
+        )
     asked = asked_case(model, hardware, drafter, max_k=max_depth, k=None, options=options)
     case, ready = asked.case, asked.ready
     max_depth = min(max_depth, case.acceptance.max_k or max_depth)
@@ -92,6 +97,7 @@ def best_tree(
         flags=flags(case.drafter.name, tree.depth, topk=tree.branching, nodes=tree.width)
         if tree.nodes
         else {},
+        serial_passes=case.drafter.serial_passes,
     )
 
 

@@ -14,12 +14,13 @@ from typing import Any
 import click
 
 from rooflinekit import __version__
+from rooflinekit.cli.examples import epilog
 from rooflinekit.errors import CheckFailed, RooflineError, nearest
 
 COMMANDS = {
     "predict": "How long a decode step, a verify or a prefill takes, and which roof binds.",
     "recommend": "Whether speculation pays, with which K, and what eats the gain.",
-    "compare": "Drafters side by side at equal acceptance.",
+    "compare": "Drafters side by side: which to take, and its best K.",
     "schedule": "Best K over batch and context, and the schedule an engine takes.",
     "tree": "The best draft tree, its size and depth, beside the best chain.",
     "orders": "Orders of magnitude that are told about drafting, beside the computed ones.",
@@ -49,7 +50,10 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         command = importlib.import_module(f"rooflinekit.cli.{cmd_name}").command
-        return command if isinstance(command, click.Command) else None
+        if not isinstance(command, click.Command):
+            return None
+        command.epilog = epilog(cmd_name)
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

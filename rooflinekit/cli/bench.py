@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from rooflinekit.cli.common import writable
+from rooflinekit.cli.common import BUDGET, DEVICE_KIND, writable
 
 
 @click.command("bench")
-@click.option("--device", default="auto", show_default=True, type=click.Choice(["auto", "cpu", "cuda"]))
-@click.option("--budget", default="quick", show_default=True, type=click.Choice(["quick", "normal", "full"]))
+@DEVICE_KIND
+@BUDGET
 @click.option("--seed", type=int, default=0, show_default=True, help="Order of the cases and random data.")
 @click.option("--overwrite", is_flag=True, help="Replace an existing file.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="JSON Lines file to write.")

@@ -20,9 +20,12 @@ from rooflinekit.cli.common import JSON, print_json, show, writable
     "--slice", "slice_file", type=click.Path(path_type=Path), help="With --source: write the slice, too."
 )
 @click.option(
-    "--base", default="auto", show_default=True, help="Profile to lie over; auto: a profile of this machine."
+    "--base",
+    default="auto",
+    show_default=True,
+    help="Hardware profile that is refined; auto: that of this machine, or a new one.",
 )
-@click.option("--name", help="Name of the calibration.")
+@click.option("--name", help="Name of the calibration; by default the profile's and the date.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="YAML file to write, or folder.")
 @click.option("--overwrite", is_flag=True, help="Replace an existing file.")
 @JSON
@@ -36,7 +39,10 @@ def command(
     overwrite: bool,  # noqa: FBT001
     as_json: bool,  # noqa: FBT001
 ) -> None:
-    """Fit ceilings to measurements; the datasheet profile is never edited."""
+    """Fit ceilings to measurements; the datasheet profile is never edited.
+
+    FILES are what `rooflinekit bench` wrote.
+    """
     from dataclasses import asdict
 
     from rooflinekit import __version__

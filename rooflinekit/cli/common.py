@@ -18,8 +18,26 @@ if TYPE_CHECKING:
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
-MODEL = click.option("--model", required=True, help="Preset name, or a config.json (file or folder).")
-HARDWARE = click.option("--hardware", required=True, help="Profile name, YAML file, or local.")
+MODEL = click.option(
+    "--model", required=True, help="Name of `models list`, or a config.json (file or folder)."
+)
+HARDWARE = click.option(
+    "--hardware", required=True, help="Name of `hardware list`, a YAML file, or local (what `demo` measured)."
+)
+DEVICE_KIND = click.option(
+    "--device",
+    default="auto",
+    show_default=True,
+    type=click.Choice(["auto", "cpu", "cuda"]),
+    help="What is measured; auto: a GPU if there is one.",
+)
+BUDGET = click.option(
+    "--budget",
+    default="quick",
+    show_default=True,
+    type=click.Choice(["quick", "normal", "full"]),
+    help="How long it measures: about 1, 5 or 20 minutes.",
+)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -43,7 +61,9 @@ def seconds_given(context: click.Context, option: click.Parameter, text: str | N
 
 
 LOAD = options(
-    click.option("--batch", type=float, default=1, show_default=True, help="Concurrent sequences."),
+    click.option(
+        "--batch", type=float, default=1, show_default=True, help="Sequences that decode at the same time."
+    ),
     click.option("--context", type=float, default=4096, show_default=True, help="Tokens in the KV cache."),
 )
 
@@ -52,35 +72,48 @@ DEVICE = options(
         "--dtype", default="auto", show_default=True, help="Number format of the weights; auto: the config's."
     ),
     click.option("--kv-dtype", default="auto", show_default=True, help="Number format of the KV cache."),
-    click.option("--tp", type=int, default=1, show_default=True, help="Tensor-parallel ranks."),
+    click.option(
+        "--tp",
+        type=int,
+        default=1,
+        show_default=True,
+        help="Devices that share the model (tensor parallelism).",
+    ),
     click.option(
         "--calibration",
         default="auto",
         show_default=True,
         metavar="auto|datasheet|FILE",
-        help="Ceilings to use.",
+        help="What kernels reach: fitted to measurements where the device has any (auto), the datasheet's limits, or "
+        "a file of `calibrate`.",
     ),
-    click.option("--stack", help="Engine whose kernels to assume: trtllm, vllm, sglang; best measured."),
+    click.option(
+        "--stack",
+        help="Engine whose measured kernels to assume (trtllm, vllm, sglang); without it, the one measured best.",
+    ),
     click.option(
         "--routing-overlap",
         type=float,
         default=0.0,
         show_default=True,
-        help="How far neighbours share experts, 0..1.",
+        help="Mixtures of experts: how far neighbouring tokens choose the same experts, 0 (not at all) to 1.",
     ),
     click.option(
         "--host",
         default="none",
         show_default=True,
         metavar="none|vllm|STEP,PASS,ROW,ROUND",
-        help="Engine time outside the kernels.",
+        help="Engine time outside the kernels: none, vLLM's, or your own for a step, a serial draft pass, a row and a "
+        "round, such as 1.2ms,0.4ms,5us.",
     ),
 )
 
 DRAFTING = options(
     click.option("--draft-dtype", default="auto", show_default=True, help="Number format of the drafter."),
     click.option(
-        "--draft-cost", type=float, help="c: one drafted token in plain steps, in place of the model's."
+        "--draft-cost",
+        type=float,
+        help="c: one drafted token over a plain step, such as 0.05, in place of the computed one.",
     ),
     click.option(
         "--draft-step",
@@ -104,9 +137,15 @@ DRAFTING = options(
 )
 
 ACCEPTANCE = options(
-    click.option("--alpha", type=float, help="Constant acceptance rate, 0..1."),
     click.option(
-        "--acceptance-length", type=float, help="Tokens per round, bonus included; with --measured-k."
+        "--alpha",
+        type=float,
+        help="Chance that a draft is accepted once those before it were, 0..1, the same for all.",
+    ),
+    click.option(
+        "--acceptance-length",
+        type=float,
+        help="Tokens per round, the target's own (bonus) token included; with --measured-k.",
     ),
     click.option(
         "--measured-k",

@@ -16,7 +16,8 @@ from rooflinekit.cli.recommend import DRAFTER_HELP
 @click.option(
     "--drafters",
     required=True,
-    help=f"Comma-separated, each with @ACCEPTANCE of its own if need be; {DRAFTER_HELP}",
+    help="Comma-separated; each may have an acceptance of its own behind @: a rate (ngram@0.3), a file or a name. "
+    f"{DRAFTER_HELP}",
 )
 @ACCEPTANCE
 @LOAD
@@ -25,16 +26,18 @@ from rooflinekit.cli.recommend import DRAFTER_HELP
 @DEVICE
 @JSON
 def command(as_json: bool, drafters: str, **options: Any) -> None:  # noqa: FBT001 - click passes it by name
-    """Put drafters side by side at equal acceptance."""
+    """Put drafters side by side, at one acceptance for all or at their own."""
     from rooflinekit.app import compare
 
     names = [name.strip() for name in drafters.split(",") if name.strip()]
     if not names:
         raise click.UsageError("--drafters is empty; write for example --drafters eagle3,dflash")
+    load = f"batch {options['batch']:g}, context {options['context']:g}"
+    load += f", {options['tp']} ranks" if options["tp"] > 1 else ""
     rows = compare(options.pop("model"), options.pop("hardware"), names, **options)
     if as_json:
         print_json([row.as_dict() for row in rows])
         return
     from rooflinekit.report.comparison import comparison_text
 
-    show(comparison_text(rows))
+    show(comparison_text(rows, load=load))

@@ -7,14 +7,18 @@ from pathlib import Path
 
 import click
 
-from rooflinekit.cli.common import console, plain, writable
+from rooflinekit.cli.common import BUDGET, DEVICE_KIND, console, plain, writable
 
 
 @click.command("demo")
-@click.option("--device", default="auto", show_default=True, type=click.Choice(["auto", "cpu", "cuda"]))
-@click.option("--budget", default="quick", show_default=True, type=click.Choice(["quick", "normal", "full"]))
+@DEVICE_KIND
+@BUDGET
 @click.option(
-    "--out", default="rooflinekit-out", show_default=True, type=click.Path(path_type=Path), help="Folder."
+    "--out",
+    default="rooflinekit-out",
+    show_default=True,
+    type=click.Path(path_type=Path),
+    help="Folder for measurements, calibration, summary and pictures.",
 )
 def command(device: str, budget: str, out: Path) -> None:
     """Measure this machine, calibrate, validate, answer, draw: the whole job."""

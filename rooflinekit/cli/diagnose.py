@@ -12,7 +12,7 @@ from rooflinekit.cli.common import DEVICE, JSON, options, print_json, show
 from rooflinekit.cli.recommend import DRAFTER_HELP
 
 PLAIN = options(
-    click.option("--plain-ms", type=float, help="One plain step (ms)."),
+    click.option("--plain-ms", type=float, help="One step without speculation, as a stopwatch sees it (ms)."),
     click.option("--plain-tok-s", type=float, help="Or tokens per second without speculation."),
     click.option("--tpot-ms", type=float, help="Time per token with speculation (ms)."),
     click.option("--spec-tok-s", type=float, help="Or tokens per second with it."),
@@ -57,7 +57,9 @@ FILES = options(
         help="What the engine wrote (metrics, log, benchmark result): fills in the options; what you type wins.",
     ),
     click.option(
-        "--plain-from", metavar="FILE", help="The same of a run without speculation: the plain step."
+        "--plain-from",
+        metavar="FILE",
+        help="What the engine wrote in a run without speculation: gives the plain step.",
     ),
 )
 MORE = options(
@@ -66,12 +68,18 @@ MORE = options(
         type=click.Path(path_type=Path),
         help="CSV: k, acceptance_length, tpot_ms or tok_s; k = 0 is plain.",
     ),
-    click.option("--deep-plain-tok-s", type=float, help="The plain run at a long context."),
-    click.option("--deep-spec-tok-s", type=float, help="The speculative run there."),
+    click.option(
+        "--deep-plain-tok-s",
+        type=float,
+        help="The plain run at a context longer than that of the other options.",
+    ),
+    click.option("--deep-spec-tok-s", type=float, help="The speculative run at that context."),
 )
 BESIDE = options(
-    click.option("--model", help="Target, to lay the model's own numbers beside; with --hardware."),
-    click.option("--hardware", help="Profile name, YAML file, or local."),
+    click.option(
+        "--model", help="Target, to lay predicted numbers beside the measured ones; with --hardware."
+    ),
+    click.option("--hardware", help="Name of `hardware list`, a YAML file, or local."),
     click.option("--drafter", help=DRAFTER_HELP),
     click.option("--context", type=float, default=4096, show_default=True, help="Tokens in the KV cache."),
 )

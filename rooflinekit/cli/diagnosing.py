@@ -177,7 +177,7 @@ def _measured(
     plain = _time(given, "plain_ms", "plain_tok_s")
     plain = verify.get(1) if plain is None else plain
     if plain is None:
-        raise RooflineError("no plain run to compare with; add --plain-ms or --plain-tok-s")
+        raise RooflineError("no plain run to compare with; add --plain-ms, --plain-tok-s or --plain-from")
     k = given["k"] if given["k"] is not None else (len(survival.values) if survival else None)
     if k is None:
         raise RooflineError("how many tokens a round drafts is unknown; add --k (the depth, for a tree)")

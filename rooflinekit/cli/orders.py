@@ -11,8 +11,15 @@ from rooflinekit.cli.common import DEVICE, JSON, print_json, show
 
 
 @click.command("orders")
-@click.option("--model", default="llama-3.1-70b", show_default=True, help="Preset name, or a config.json.")
-@click.option("--hardware", default="h100-sxm", show_default=True, help="Profile name, YAML file, or local.")
+@click.option(
+    "--model", default="llama-3.1-70b", show_default=True, help="Name of `models list`, or a config.json."
+)
+@click.option(
+    "--hardware",
+    default="h100-sxm",
+    show_default=True,
+    help="Name of `hardware list`, a YAML file, or local.",
+)
 @click.option("--context", type=float, default=4096, show_default=True, help="Tokens in the KV cache.")
 @DEVICE
 @JSON

@@ -52,10 +52,11 @@ def command(as_json: bool, engine: str | None, **options: Any) -> None:  # noqa:
     from rooflinekit.app import schedule
 
     model, hardware = options.pop("model"), options.pop("hardware")
+    ranks = f", {options['tp']} ranks" if options["tp"] > 1 else ""
     found = schedule(model, hardware, options.pop("drafter"), **options)
     if as_json:
         print_json(found.as_dict())
         return
     from rooflinekit.report.schedule import schedule_text
 
-    show(schedule_text(found, f"{model} + {found.drafter} on {hardware}", engine or ""))
+    show(schedule_text(found, f"{model} + {found.drafter} on {hardware}{ranks}", engine or ""))

@@ -26,11 +26,11 @@ RANKS = options(
         type=float,
         default=0.55,
         show_default=True,
-        help="Acceptance of the next best candidate over that of the better one.",
+        help="How often the next best candidate of a node is accepted, over the better one, once that was refused.",
     ),
     click.option(
         "--rank-accuracies",
-        help="Accuracies by head and rank: medusa-vicuna-7b or a CSV; in place of a chain's.",
+        help="Accuracies by head and rank, in place of a chain's acceptance: medusa-vicuna-7b, or a CSV.",
     ),
 )
 
@@ -45,7 +45,8 @@ TREE = options(
         "--tree",
         "trees",
         multiple=True,
-        help="A tree to judge as well: a known name, a file of paths, or STEPS,TOPK,TOKENS.",
+        help="A tree to judge as well: eagle-mc-sim-7b-63, medusa-mc-sim-7b-63 ..., a file of paths, or "
+        "STEPS,TOPK,TOKENS as SGLang takes them.",
     ),
     SIZES,
 )

@@ -23,7 +23,10 @@ def command(
     full: bool,  # noqa: FBT001
     as_json: bool,  # noqa: FBT001
 ) -> None:
-    """Compare predictions with measurements that were not fitted; exit 1 where a tolerance is missed."""
+    """Compare predictions with measurements that were not fitted; exit 1 where a tolerance is missed.
+
+    FILES are what `rooflinekit bench` wrote; or name a --suite.
+    """
     from rooflinekit.app import validate_files, validate_suite
 
     if full and suite is None:

@@ -20,7 +20,7 @@ from rooflinekit.drafters.small_lm import SmallLm
 from rooflinekit.llm import Llm
 from rooflinekit.precision import CLASSES, UNQUANTISED, Precision, find_format
 
-QUANTISED = (("8-bit weights", "w8a16"), ("4-bit weights", "w4a16"))
+QUANTISED = (("8-bit weights of the drafter", "w8a16"), ("4-bit weights of the drafter", "w4a16"))
 """Weight-only formats: fewer bytes on any device, the same FLOPs."""
 
 Labelled = tuple[str, Drafter]

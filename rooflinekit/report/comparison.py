@@ -10,7 +10,7 @@ from rich.text import Text
 
 from rooflinekit.comparison import Comparison
 from rooflinekit.report.prediction import source_line
-from rooflinekit.report.style import BAD, DIM, seconds, size, table, times
+from rooflinekit.report.style import BAD, DIM, GOOD, seconds, size, table, times
 
 
 def comparison_table(rows: Sequence[Comparison]) -> Table:
@@ -44,8 +44,8 @@ def comparison_table(rows: Sequence[Comparison]) -> Table:
     return shown
 
 
-def comparison_text(rows: Sequence[Comparison], *, heading: bool = True) -> RenderableType:
-    """Drafters side by side, with what they were compared at and how far to trust it."""
+def comparison_text(rows: Sequence[Comparison], *, heading: bool = True, load: str = "") -> RenderableType:
+    """Drafters side by side, with what they were compared at (``load``: batch and context) and how far to trust it."""
     best = max(rows, key=lambda row: row.speedup)
     lines: list[RenderableType] = [comparison_table(rows)]
     if heading:
@@ -55,13 +55,22 @@ def comparison_text(rows: Sequence[Comparison], *, heading: bool = True) -> Rend
             if len(shared) == 1
             else "each drafter at its own acceptance"
         )
-        lines.insert(0, Text(f"{best.model} on {best.hardware}, {said}", "bold"))
+        lines.insert(
+            0, Text(f"{best.model} on {best.hardware}{f' ({load})' if load else ''}, {said}", "bold")
+        )
+        lines.insert(1, _verdict(rows))
         if len(shared) > 1:
             lines += [Text(f"{_called(row)}: {row.acceptance}", DIM) for row in rows]
+        elif len(rows) > 1:
+            lines.append(Text("to choose, give each its own acceptance, such as eagle3@0.7,ngram@0.3", DIM))
         edge = [_called(row) for row in rows if row.k == len(row.draft_s)]
         if edge:
             lines.append(
-                Text(f"at the largest K they were trained for or tried with: {', '.join(edge)}", DIM)
+                Text(
+                    "at the largest K that could be tried (trained block, K up to which acceptance was measured, or "
+                    f"--max-k): {', '.join(edge)}",
+                    DIM,
+                )
             )
         if not best.hosted:
             lines.append(Text("device time only: an engine adds host time to every serial pass", DIM))
@@ -74,6 +83,20 @@ def comparison_text(rows: Sequence[Comparison], *, heading: bool = True) -> Rend
             Text(f"DOES NOT FIT into {best.hardware} with {_called(missing)}: {missing.remedy}", BAD)
         )
     return Group(*lines)
+
+
+def _verdict(rows: Sequence[Comparison]) -> Text:
+    """Which drafter to take, in one line, with the runner-up and what it gives."""
+    best, *others = sorted(rows, key=lambda row: row.speedup, reverse=True)
+    if not best.pays:
+        return Text(f"None pays: at best {_called(best)}, {times(best.speedup)} at K = {best.k}", BAD)
+    # Copies and heads are accepted less often than a drafter that sees its own tokens: no ranking at one rate decides.
+    equal = len(rows) > 1 and len({row.acceptance for row in rows}) == 1
+    head = "Best if all were accepted as often" if equal else "Best"
+    text = Text(f"{head}: {_called(best)}, {times(best.speedup)} at K = {best.k}", GOOD)
+    if others:
+        text.append(f"   next: {_called(others[0])}, {times(others[0].speedup)} at K = {others[0].k}")
+    return text
 
 
 def _called(row: Comparison) -> str:

@@ -11,6 +11,13 @@ from rich.text import Text
 from rooflinekit.implied import Diagnosis, Fact
 from rooflinekit.report.style import BAD, DIM, GOOD, percent, seconds, table, times
 
+FREE = "a free drafter"
+"""How the source of a curve says that drafting was not timed."""
+SLOWER = 0.9
+"""A predicted round cost below this share of the measured one leaves something to explain."""
+SAME_SETTING = (0.85, 1.3)
+"""Measured plain step over predicted one; outside it, the two are rarely the same setting."""
+
 UNITS: dict[str, Callable[[float], str]] = {
     "x": times,
     "fraction": percent,
@@ -49,7 +56,9 @@ def headline(one: Diagnosis) -> Text:
         gained = (
             f"{best['tokens_per_s']:.1f} tokens/s" if math.isnan(best["speedup"]) else times(best["speedup"])
         )
-        text.append(f"   best K = {one.best_k} ({gained})")
+        # K of a drafter that costs nothing is no K to set.
+        free = " with a free drafter" if FREE in one.over_k_source else ""
+        text.append(f"   best K{free} = {one.best_k} ({gained})")
         near = [str(k) for k in one.near_best if k != one.best_k]
         text.append(f", within 1 %: {', '.join(near)}" if near else "")
     return text
@@ -69,7 +78,7 @@ def facts_table(one: Diagnosis) -> RenderableType:
 def curve_table(one: Diagnosis) -> RenderableType:
     """Rounds over K."""
     rows = table()
-    for name in ("K", "tokens per round", "round", "round cost", "tokens/s", "speedup"):
+    for name in ("K", "tokens per round", "round", "round cost", "tokens/s each", "speedup"):
         rows.add_column(name, justify="right")
     curve = one.curve()
     keep = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, one.k, curve[-1]["k"], *one.near_best}
@@ -86,10 +95,40 @@ def curve_table(one: Diagnosis) -> RenderableType:
     return rows
 
 
+def next_steps(one: Diagnosis) -> list[str]:
+    """What to give or to check where the numbers do not name a cause, or are not those of the model's setting."""
+    facts = {fact.name: fact.value for fact in one.facts}
+    cost, length = one.implied.round_cost, one.implied.acceptance_length
+    lines = []
+    if one.verdict == "does_not_pay" and not one.findings and cost is not None and length is not None:
+        said = f"a round costs {cost:.2f} plain steps and gives {length:.2f} tokens"
+        expected = facts.get("predicted_round_cost")
+        if expected is None:
+            more = (
+                "these numbers do not say what takes it; add --draft-ms and --verify-ms (where the time goes), or "
+                "--model, --hardware and --drafter (what it should cost)"
+            )
+        else:
+            more = f"the model of target, drafter and device expects {expected:.2f}, so " + (
+                "the engine adds the rest: compare with its --host time, then look for extra passes"
+                if expected < min(length, SLOWER * cost)
+                else "acceptance is too low for this K: `rooflinekit recommend` finds a better one"
+            )
+        lines.append(f"cause: {said}; {more}")
+    predicted, plain = facts.get("predicted_plain_s"), one.implied.measured.plain_s
+    if predicted and not SAME_SETTING[0] <= plain / predicted <= SAME_SETTING[1]:
+        lines.append(
+            f"check: the measured plain step is {plain / predicted:.2f} times the predicted one; are --batch, "
+            "--context, --dtype, --tp and --host those of the run?"
+        )
+    return lines
+
+
 def diagnosis_text(one: Diagnosis) -> RenderableType:
     """Verdict, causes, numbers, rounds over K."""
     parts: list[RenderableType] = [headline(one)]
     parts += [Text.assemble((f.code.replace("_", " "), BAD), ": ", f.text) for f in one.findings]
+    parts += [Text(line) for line in next_steps(one)]
     parts.append(facts_table(one))
     if one.predicted_by:
         parts.append(Text(f"predicted: {one.predicted_by}", DIM))

@@ -27,7 +27,7 @@ def drafters_table(found: Sequence[Mapping[str, Any]]) -> RenderableType:
             one["k_rule"],
             f"{one['own_params'] / 1e9:.3f} B",
             size(one["memory_bytes"]),
-            f"{size(one['bytes_per_round'])} at K = {one['k']}",
+            f"{size(one['bytes_per_round'])} at K = {one['k']}" if one["bytes_per_round"] else "-",
             one["title"],
         )
     refused = [Text(f"{one['name']}: {one['reason']}", DIM) for one in found if one["reason"] is not None]

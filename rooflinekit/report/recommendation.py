@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from rooflinekit.curve import CurvePoint
+from rooflinekit.limits import Stretch
 from rooflinekit.prospect import ByConfidence, Outlook
 from rooflinekit.recommendation import Recommendation
 from rooflinekit.report.prediction import source_line
@@ -18,6 +19,7 @@ LEGEND = (
     "R(W): a verify of K + 1 rows over a plain step; round cost: draft, verify and host in plain steps, the tokens per "
     "round at which speculation breaks even"
 )
+AT_THE_EDGE = "the best K is the largest that could be tried"
 DOUBTFUL = 0.3
 """An expected error above this is said in the headline."""
 
@@ -37,6 +39,8 @@ def verdict(one: Recommendation) -> Text:
     near = [str(k) for k in one.near_best if k != one.k]
     if near and one.k in one.near_best:
         text.append(f"   within 1 %: K = {', '.join(near)}")
+    if any(note.startswith(AT_THE_EDGE) for note in one.notes):
+        text.append("   the largest K that could be tried: see the note")
     if one.expected_error is not None and one.expected_error > DOUBTFUL:
         text.append(f"   DOUBTFUL: the calibration misses held-out cases by {one.expected_error:.0%}", BAD)
     return text
@@ -131,7 +135,8 @@ def rates(one: Recommendation) -> Text:
 def outlook_lines(one: Outlook) -> list[RenderableType]:
     """Where speculation stops paying, what would help more, and K by batch."""
     limits = one.limits
-    parts = [f"K up to {limits.largest_useful_k} pay" if limits.largest_useful_k else "no K pays"]
+    top = limits.largest_useful_k
+    parts = [f"the largest K that pays is {top}" if top else "no K pays"]
     if limits.break_even_alpha is not None:
         parts.append(f"K = {limits.k} breaks even at acceptance rate {limits.break_even_alpha:.2f}")
     else:
@@ -142,8 +147,8 @@ def outlook_lines(one: Outlook) -> list[RenderableType]:
     lines: list[RenderableType] = [
         Text(f"limits: {'; '.join(parts)}"),
         Text(
-            f"pays for batch {_ranges(limits.batch, limits.batch_looked)}{fits} at this context, for context "
-            f"{_ranges(limits.context, limits.context_looked)} at this batch"
+            f"pays with this context at {_ranges('batch', limits.batch, limits.batch_looked)}{fits}, "
+            f"with this batch at {_ranges('context', limits.context, limits.context_looked)}"
         ),
     ]
     if one.changes:
@@ -152,10 +157,7 @@ def outlook_lines(one: Outlook) -> list[RenderableType]:
         lines.append(Text(f"would help most: {best.what} ({times(best.speedup)} at K = {best.k}{condition})"))
     else:
         lines.append(Text("would help most: nothing that was tried gains 2 %"))
-    stretches = ", ".join(
-        f"{part.first}-{part.last}: {'off' if not part.k else part.k}" for part in one.schedule
-    )
-    lines.append(Text(f"K by batch: {stretches}"))
+    lines.append(Text(f"K by batch, within 2 % of the best: {stretches_text(one.schedule)}"))
     if one.by_confidence is not None:
         lines.append(_confidence(one.by_confidence))
     if any(not part.k for part in one.schedule) and one.idle_drafter >= 0.005:
@@ -165,15 +167,23 @@ def outlook_lines(one: Outlook) -> list[RenderableType]:
     return lines
 
 
-def _ranges(found: tuple[tuple[float, float], ...], looked: float) -> str:
-    """Ranges in words; the one that goes as far as was looked has no end."""
+def stretches_text(schedule: Sequence[Stretch]) -> str:
+    """K by batch in a line: ``1: 6, 2-40: 5, 41-256: off``."""
+    return ", ".join(
+        f"{part.first}{f'-{part.last}' if part.last > part.first else ''}: {part.k or 'off'}"
+        for part in schedule
+    )
+
+
+def _ranges(what: str, found: tuple[tuple[float, float], ...], looked: float) -> str:
+    """Ranges of a load in words; the one that goes as far as was looked has no end."""
     if not found:
-        return "none"
+        return f"no {what}"
     parts = []
     for low, high in found:
         start = f"{low:,.0f}"
         parts.append(f"{start} and more" if high >= looked else f"{start} to {high:,.0f}")
-    return "any" if parts in (["1 and more"], ["0 and more"]) else ", ".join(parts)
+    return f"any {what}" if parts in (["1 and more"], ["0 and more"]) else f"{what} {', '.join(parts)}"
 
 
 def _confidence(found: ByConfidence) -> Text:

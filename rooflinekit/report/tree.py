@@ -21,13 +21,11 @@ def tree_text(one: TreeAnswer) -> RenderableType:
     head = Text(f"{one.model} + {one.drafter} on {one.hardware}", "bold")
     head.append(f"  ({one.dtype}, batch {one.batch:g}, context {one.context:g}, {one.acceptance})")
     lines: list[RenderableType] = [head, _verdict(choice)]
-    drafted = ", ".join(str(rows) for rows in tree.draft_rows)
-    lines.append(
-        Text(
-            f"{choice.acceptance_length:.2f} tokens per round of {seconds(choice.round_s)}; nodes by level "
-            f"{', '.join(str(count) for count in tree.rows_by_level)}; rows of the draft passes {drafted}"
-        )
-    )
+    by_level = ", ".join(str(count) for count in tree.rows_by_level)
+    shape = f"{choice.acceptance_length:.2f} tokens per round of {seconds(choice.round_s)}; nodes by level {by_level}"
+    if "K" in one.serial_passes:
+        shape += f"; rows of the draft passes {', '.join(str(rows) for rows in tree.draft_rows)}"
+    lines.append(Text(shape))
     lines.append(_sizes(one))
     lines.append(Text(choice.limit))
     near = ", ".join(f"{nodes} nodes of depth {depth}" for nodes, depth in choice.near_best[:3])
