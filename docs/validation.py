@@ -122,12 +122,12 @@ def percent(value: float | None) -> str:
     return "" if value is None else f"{100 * value:.1f}"
 
 
-def row(band: Band) -> str:
+def row(band: Band, *, whole: bool = False) -> str:
     """A row of the table of errors."""
     limits = " / ".join(percent(one) for one in (band.tolerance, band.tolerance_p90) if one is not None)
     verdict = {True: "yes", False: "**no**", None: ""}[band.ok]
     cells = (
-        band.suite.split(" ", 1)[1],
+        band.suite if whole else band.suite.split(" ", 1)[1],
         band.band,
         str(band.n),
         percent(band.median_abs_error),
@@ -172,7 +172,7 @@ def page(report: Report, fits: list[str]) -> str:
     judged = [band for band in report.bands if band.ok is not None]
     met = sum(band.ok is True for band in judged)
     left = "\n".join(f"| {reason} | {count} |" for reason, count in sorted(report.left_out.items()))
-    others = "\n".join(row(band) for band in foreign().bands)
+    others = "\n".join(row(band, whole=True) for band in foreign().bands)
     sections = "\n".join(device_section(name, bands) for name, bands in devices.items())
     text = (HERE / "validation.md.in").read_text(encoding="utf-8")
     for key, value in {

@@ -57,6 +57,10 @@ class CheckFailed(Exception):  # noqa: N818 - not an error of the program: the c
     """A check, suite or tolerance that did not hold (exit code 1)."""
 
 
+MOST_NAMES = 16
+"""Names that an error lists where none is near."""
+
+
 def nearest(name: str, known: Iterable[str], count: int = 3) -> str:
     """Say which known names are nearest to an unknown one, or list them all when few.
 
@@ -69,5 +73,5 @@ def nearest(name: str, known: Iterable[str], count: int = 3) -> str:
     close = difflib.get_close_matches(name.lower(), names, n=count, cutoff=0.55)
     if close:
         return f"did you mean {' or '.join(close)}?"
-    shown = ", ".join(names[:40])
-    return f"known: {shown}" + (" ..." if len(names) > 40 else "")
+    shown = ", ".join(names[:MOST_NAMES])
+    return f"known: {shown}" + (f" ... ({len(names)} in all)" if len(names) > MOST_NAMES else "")

@@ -164,3 +164,38 @@ def test_scripts_of_the_pages_find_what_they_import(script):
 
     names = runpy.run_path(str(script), run_name="imported")
     assert names["__doc__"]
+
+
+def _console(path: Path) -> list[tuple[str, list[str]]]:
+    """Commands of the console blocks of a page, each with the lines of output that are shown."""
+    found: list[tuple[str, list[str]]] = []
+    for _, text in blocks(path, "console"):
+        for line in text.splitlines():
+            if line.startswith("$ "):
+                found.append((line[2:].partition("  #")[0].strip(), []))
+            elif found and line.strip() not in ("", "..."):
+                found[-1][1].append(line.rstrip())
+    return found
+
+
+FILES_OF_THE_READER = ("before.prom", "spec.json")
+"""Commands on files that only the reader has are parsed, not run."""
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"), _console(ROOT / "README.md"), ids=lambda value: str(value)[:60]
+)
+def test_commands_of_the_readme_print_what_it_shows(command, shown, capsys, tmp_path, monkeypatch):
+    import shlex
+
+    from rooflinekit.cli import run
+
+    words = shlex.split(command)
+    assert words[0] == "rooflinekit"
+    if any(name in command for name in FILES_OF_THE_READER):
+        return
+    monkeypatch.chdir(tmp_path)
+    assert run(words[1:]) == 0
+    printed = {line.rstrip() for line in capsys.readouterr().out.splitlines()}
+    missing = [line for line in shown if line not in printed]
+    assert not missing, "\n".join([*missing, "--- was:", *sorted(printed)])

@@ -58,7 +58,9 @@ def speedup_curve(
     _finish(ax, recommendations, top)
     if recommendations:
         first = recommendations[0]
-        load = f"{first.acceptance}, batch {first.batch:g}, context {first.context:g}; {first.calibration}; {NEAR_TEXT}"
+        host = "with host time" if first.best.decode_host_s else "device time alone"
+        load = f"{first.acceptance}, batch {first.batch:g}, context {first.context:g}; {first.calibration}, {host}"
+        load = f"{load}; {NEAR_TEXT}"
         head(ax, title or f"Speculation with {first.model} on {first.hardware}", subtitle or load)
     note = "break even"
     ax.annotate(

@@ -94,10 +94,10 @@ def recommendation_text(
     )
     parts: list[RenderableType] = [head, verdict(one), rates(one), curve_table(one)]
     parts.append(Text(LEGEND, DIM))
+    parts += _options("run it", one.flags, engine)
     parts.append(Text(f"lost from the ideal {one.k + 1}: {lost}"))
     if around is not None:
         parts += outlook_lines(around)
-    parts += _options("run it", one.flags, engine)
     if around is not None:
         parts += _options("K by batch", around.schedule_flags if len(around.schedule) > 1 else {}, engine)
         forced = "check the cost alone: these force the acceptance assumed (the text written is unusable)"
