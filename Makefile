@@ -23,8 +23,9 @@ $(READY): pyproject.toml constraints.txt
 run: $(READY)
 	@$(BIN)/rooflinekit demo
 
+# One thread of linear algebra each: two workers that both take every core slow fits down many times over.
 test: $(READY)
-	$(BIN)/python -m pytest -n 2 $(PYTEST_ARGS)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 $(PYTEST_ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -53,7 +54,7 @@ $(TABLES): $(READY)
 tables: $(TABLES)
 
 calibrations: $(TABLES)
-	$(BIN)/rooflinekit calibrate --source aiconfigurator --out hardware/calibrations --slice rooflinekit/data/kernels.csv.gz
+	OPENBLAS_NUM_THREADS=1 $(BIN)/rooflinekit calibrate --source aiconfigurator --out hardware/calibrations --slice rooflinekit/data/kernels.csv.gz
 
 validation: $(TABLES)
 	$(BIN)/python docs/validation.py

@@ -269,7 +269,8 @@ def _parts(cases: Sequence[Measurement]) -> Floats:
     if cases[0].kind != "experts":
         return np.array([int(fold(f"part of {case.shape_key}") * FOLDS) for case in cases], dtype=float)
     models = [expert_model(case) for case in cases]
-    return np.array([float(sorted(set(models)).index(model)) for model in models])
+    place = {model: float(i) for i, model in enumerate(sorted(set(models)))}
+    return np.array([place[model] for model in models])
 
 
 def choose(cases: Sequence[Measurement], base: Machine) -> tuple[Form, Mapping[str, float]]:
