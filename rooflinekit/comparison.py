@@ -86,7 +86,7 @@ def compare_drafters(
 
 
 def _compared(case: Case, hardware: Hardware, load: Load, max_k: int, calibration: str) -> Comparison:
-    target, drafter = case.target, case.drafter
+    target, drafter, on = case.target, case.drafter, case.machine
     top = allowed_k(drafter, case.acceptance, max_k)
     curve = curve_of(rounds_by_k(case, load, top))
     best = max(curve, key=lambda point: point.speedup)
@@ -119,7 +119,7 @@ def _compared(case: Case, hardware: Hardware, load: Load, max_k: int, calibratio
         verify_ratio=best.verify_s / best.decode_s,
         draft_cost=(best.draft_s + best.draft_host_s) / (best.k * best.plain_s),
         pays=best.speedup > 1.0,
-        hosted=bool(case.machine.pass_host_s),
+        hosted=any((on.step_host_s, on.token_host_s, on.pass_host_s, on.round_host_s)),
     )
 
 

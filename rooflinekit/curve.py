@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from rooflinekit.acceptance import Acceptance
 from rooflinekit.drafters.base import Drafter
+from rooflinekit.errors import AcceptanceError
 from rooflinekit.prediction import breakdown
 from rooflinekit.speculation import CHAIN, Drafting, Round, speculate
 from rooflinekit.target import Target
@@ -62,6 +63,24 @@ def allowed_k(drafter: Drafter, acceptance: Acceptance, max_k: int) -> int:
     """Largest K that may be recommended: asked for, trained and measured."""
     limits = [limit for limit in (max_k, drafter.max_k, acceptance.max_k) if limit is not None]
     return min(limits)
+
+
+def check_k(drafter: Drafter, acceptance: Acceptance, k: int) -> None:
+    """Refuse a K that was neither trained nor measured.
+
+    Raises
+    ------
+    AcceptanceError
+        With the largest K there is.
+    """
+    if drafter.max_k is not None and k > drafter.max_k:
+        raise AcceptanceError(
+            f"K = {k} is past the trained block of {drafter.name} ({drafter.max_k}); use --k {drafter.max_k} or less"
+        )
+    if acceptance.max_k is not None and k > acceptance.max_k:
+        raise AcceptanceError(
+            f"K = {k} is past the {acceptance.max_k} positions that acceptance was measured at; lower --k"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,6 @@ def _linears() -> list[Form]:
 
 _LATENCY = ("t0_s", "group_s", "memory_efficiency")
 _RING = Form("ring", _LATENCY, {})
-_ONE_SHOT = Form("one shot", _LATENCY, {"one_shot": True})
 
 FORMS: Mapping[str, Sequence[Form]] = {
     "linear": _linears(),

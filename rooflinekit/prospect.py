@@ -11,7 +11,7 @@ import numpy as np
 from rooflinekit.acceptance import Mixture
 from rooflinekit.advice import Change, changes
 from rooflinekit.capacity import largest_batch
-from rooflinekit.curve import Case, allowed_k, curve_of, rounds_by_k
+from rooflinekit.curve import Case, allowed_k, check_k, curve_of, rounds_by_k
 from rooflinekit.drafters.base import Drafter
 from rooflinekit.engines import forced_acceptance, schedule_flags
 from rooflinekit.hardware import Hardware
@@ -101,7 +101,14 @@ def outlook_of(
         Largest K to try; or the K to judge.
     variants, drafters
         The drafter made lighter, and others, with what to call them.
+
+    Raises
+    ------
+    AcceptanceError
+        The K asked for was neither trained nor measured.
     """
+    if k is not None:
+        check_k(case.drafter, case.acceptance, k)
     tried = allowed_k(case.drafter, case.acceptance, max_k)
     curve = curve_of(rounds_by_k(case, load, max(tried, k or 0)))
     chosen = max(curve[:tried], key=lambda point: point.speedup) if k is None else curve[k - 1]

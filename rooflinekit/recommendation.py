@@ -12,11 +12,21 @@ from rooflinekit.acceptance import Acceptance
 from rooflinekit.calibration import Calibration
 from rooflinekit.capacity import drafting_bytes, memory_bytes, remedy
 from rooflinekit.caveats import caveats
-from rooflinekit.curve import Case, CurvePoint, Loss, allowed_k, curve_of, loss_account, plan_at, rounds_by_k
+from rooflinekit.curve import (
+    Case,
+    CurvePoint,
+    Loss,
+    allowed_k,
+    check_k,
+    curve_of,
+    loss_account,
+    plan_at,
+    rounds_by_k,
+)
 from rooflinekit.drafters.base import Drafter
 from rooflinekit.drafters.layer_skip import LayerSkip
 from rooflinekit.engines import flags
-from rooflinekit.errors import AcceptanceError, CapacityError
+from rooflinekit.errors import CapacityError
 from rooflinekit.evidence import weakest
 from rooflinekit.hardware import Hardware
 from rooflinekit.limits import NEAR
@@ -119,17 +129,6 @@ def interval(
     return min(float(low), centre), max(float(high), centre)
 
 
-def _check_k(k: int, drafter: Drafter, acceptance: Acceptance) -> None:
-    if drafter.max_k is not None and k > drafter.max_k:
-        raise AcceptanceError(
-            f"K = {k} is past the trained block of {drafter.name} ({drafter.max_k}); use --k {drafter.max_k} or less"
-        )
-    if acceptance.max_k is not None and k > acceptance.max_k:
-        raise AcceptanceError(
-            f"K = {k} is past the {acceptance.max_k} positions that acceptance was measured at; lower --k"
-        )
-
-
 def recommend_k(
     case: Case,
     hardware: Hardware,
@@ -164,7 +163,7 @@ def recommend_k(
     """
     machine, target, drafter, acceptance = case.machine, case.target, case.drafter, case.acceptance
     if k is not None:
-        _check_k(k, drafter, acceptance)
+        check_k(drafter, acceptance, k)
     tried_k = allowed_k(drafter, acceptance, max_k)
     top = max(tried_k, k or 0)
     room = _room(target, hardware, drafter, load, top)

@@ -1,5 +1,6 @@
 """What goes wrong for a newcomer: one sentence, exit code 2, no traceback, nothing on standard output."""
 
+import functools
 import json
 
 import pytest
@@ -13,6 +14,7 @@ RECOMMEND = ("recommend", "--model", "llama-3.1-8b", "--hardware", "h100-sxm", "
 ALPHA = (*RECOMMEND, "--alpha", "0.8")
 COMPARE = ("compare", "--model", "llama-3.1-8b", "--hardware", "h100-sxm", "--alpha", "0.8", "--drafters")
 HUGE = "9" * 400
+AXES = ("batch", "context")
 
 
 def refused(capsys, arguments, *words, lines=1):
@@ -86,6 +88,31 @@ def test_impossible_numbers_are_refused(capsys, option, value):
 def test_impossible_drafts_are_refused(capsys, option, value):
     """K is a whole number from 1."""
     refused(capsys, (*ALPHA, option, value), option)
+
+
+@pytest.mark.parametrize("call", [rk.recommend, rk.outlook])
+@pytest.mark.parametrize(
+    ("drafter", "accepted", "words"),
+    [
+        ("dflash", {"alpha": 0.8}, "past the trained block of dflash"),
+        ("eagle3", {"survival": "0.8,0.6"}, "past the 2 positions"),
+    ],
+)
+def test_a_k_that_was_not_trained_or_measured_is_refused_by_each_call(call, drafter, accepted, words):
+    with pytest.raises(RooflineError, match=words):
+        call("llama-3.1-8b", "h100-sxm", drafter, k=40, **accepted)
+
+
+@pytest.mark.parametrize(
+    ("call", "axis"),
+    [
+        *((functools.partial(call, alpha=0.8), axis) for call in (rk.schedule, rk.table) for axis in AXES),
+        *((rk.sweep, axis) for axis in (*AXES, "k", "alpha")),
+    ],
+)
+def test_an_empty_axis_is_refused(call, axis):
+    with pytest.raises(RooflineError, match="is empty; give at least one"):
+        call("llama-3.1-8b", "h100-sxm", "eagle3", **{axis: ()})
 
 
 @pytest.mark.parametrize("value", ["-0.1", "1.1", "nan", "inf", "abc", ""])

@@ -19,6 +19,15 @@ def by_name(*drafters, model="llama-3.1-8b", hardware="h100-sxm", **options):
     return dict(zip(drafters, rows, strict=True))
 
 
+@pytest.mark.parametrize("host", ["none", "0ms", "1ms", "0ms,1ms", "0ms,0ms,8us", "0ms,0ms,0us,1ms"])
+def test_any_host_time_of_the_engine_counts_as_host_time(host):
+    """Of a step, a pass, a row or a round; the search of a lookup is its own."""
+    given = any(digit in host for digit in "123456789")
+    assert all(row.hosted is given for row in by_name("eagle3", "ngram", host=host).values())
+    said = str(rk.as_text(rk.compare("llama-3.1-8b", "h100-sxm", ["eagle3"], **ASK, host=host)))
+    assert ("device time only" in said) is not given
+
+
 @pytest.mark.parametrize("calibration", ["datasheet", "auto"])
 def test_what_each_way_of_drafting_pays(calibration):
     """EAGLE by the token, DFlash by the block, DSpark a block and a tail, a small model by the token and more."""
@@ -196,3 +205,12 @@ def test_calls_of_the_package_are_not_hidden_by_its_modules():
 
     clashing = [name for name in rk.__all__ if importlib.util.find_spec(f"rooflinekit.{name}")]
     assert not clashing
+
+
+def test_a_table_takes_an_acceptance_for_each_drafter():
+    table = rk.table(
+        "llama-3.1-8b", "h100-sxm", ["eagle3@0.5", "dspark@0.8"], batch=[1], context=[512], max_k=4
+    )
+    lengths = table.query("k == 4").set_index("drafter").acceptance_length
+    assert lengths["eagle3"] == pytest.approx((1 - 0.5**5) / 0.5)
+    assert lengths["dspark"] == pytest.approx((1 - 0.8**5) / 0.2)

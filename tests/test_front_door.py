@@ -107,6 +107,10 @@ def results():
         "Speculation pays": rk.recommend(LLAMA, H100, "eagle3", alpha=0.8),
         "pays with this context": rk.outlook(LLAMA, H100, "eagle3", alpha=0.8),
         "every drafter at alpha 0.8": rk.compare(LLAMA, H100, ["eagle3", "dflash"], alpha=0.8),
+        "Best: dflash": rk.compare(LLAMA, H100, ["dflash"], alpha=0.8)[0],
+        "context 4,096, K by batch": rk.schedule(
+            LLAMA, H100, "eagle3", alpha=0.8, batch=(1, 8), context=(4096,)
+        ),
         "nodes by level": rk.best_tree(LLAMA, H100, "eagle3", alpha=0.8, max_nodes=8),
         "1.75x": rk.diagnose(measured),
     }

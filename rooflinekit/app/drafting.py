@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rooflinekit.app.asking import ACCEPTANCE, asked_case, with_acceptance
+from rooflinekit.app.asking import ACCEPTANCE, Asked, asked_case, with_acceptance
 from rooflinekit.errors import RooflineError
 from rooflinekit.hardware import Hardware
 from rooflinekit.llm import Llm
@@ -130,16 +130,7 @@ def compare(
     """
     from rooflinekit.comparison import compare_drafters
 
-    asked = []
-    for name in _named(drafters):
-        drafter, own = with_acceptance(name)
-        if own is not None:
-            described = {one: value for one, value in options.items() if one not in ACCEPTANCE} | {
-                "acceptance": own
-            }
-        else:
-            described = dict(options)
-        asked.append(asked_case(model, hardware, drafter, max_k=max_k, k=None, options=described))
+    asked = _each(model, hardware, drafters, max_k, options)
     ready = asked[0].ready
     return compare_drafters(
         [one.case for one in asked],
@@ -150,12 +141,34 @@ def compare(
     )
 
 
-def _named(drafters: str | Sequence[str | Drafter]) -> Sequence[str | Drafter]:
-    """One drafter or several; refuses none."""
+def _each(
+    model: str | Path | Llm,
+    hardware: str | Path | Hardware,
+    drafters: str | Sequence[str | Drafter],
+    max_k: int,
+    options: dict[str, Any],
+) -> list[Asked]:
+    """A case for each drafter, with its own acceptance where it is written with one; refuses none."""
     names = [drafters] if isinstance(drafters, str) else drafters
     if not names:
         raise RooflineError("no drafter was named; give at least one, such as eagle3")
-    return names
+    asked = []
+    for name in names:
+        drafter, own = with_acceptance(name)
+        described = dict(options)
+        if own is not None:
+            described = {one: value for one, value in options.items() if one not in ACCEPTANCE}
+            described["acceptance"] = own
+        asked.append(asked_case(model, hardware, drafter, max_k=max_k, k=None, options=described))
+    return asked
+
+
+def _axis(values: Sequence[float], name: str, low: float, high: float) -> None:
+    """Check whole numbers of an axis; refuses none."""
+    if not len(values):
+        raise RooflineError(f"{name} is empty; give at least one number from {low:g} to {high:g}")
+    for value in values:
+        number(value, name, low, high)
 
 
 def sweep(
@@ -192,8 +205,9 @@ def sweep(
         ("context", context, 0, 1e8),
         (f"k of {built.name}", ks, 1, largest),
     ):
-        for value in values:
-            number(value, name, low, high)
+        _axis(values, name, low, high)
+    if not len(alpha):
+        raise RooflineError("alpha is empty; give at least one rate from 0 to 1")
     return speculation_grid(
         ready.machine, ready.target, built, batch=batch, context=context, k=ks, alpha=alpha
     )
@@ -209,17 +223,12 @@ def table(
     max_k: int = 16,
     **options: Any,
 ) -> pd.DataFrame:
-    """Every drafter, batch, context and K as rows of a DataFrame; options as in :func:`recommend`."""
+    """Every drafter, batch, context and K as rows of a DataFrame; drafters and options as in :func:`compare`."""
     from rooflinekit.sweeps import speculation_table
 
-    names = _named(drafters)
-    for value in batch:
-        number(value, "batch", 1, 1e6)
-    for value in context:
-        number(value, "context", 0, 1e8)
-    cases = [
-        asked_case(model, hardware, name, max_k=max_k, k=None, options=dict(options)).case for name in names
-    ]
+    _axis(batch, "batch", 1, 1e6)
+    _axis(context, "context", 0, 1e8)
+    cases = [one.case for one in _each(model, hardware, drafters, max_k, options)]
     return speculation_table(cases, batch=batch, context=context, max_k=max_k)
 
 
@@ -236,10 +245,8 @@ def schedule(
     """Best K over batch x context, and K by batch for an engine; options as in :func:`recommend`."""
     from rooflinekit.prospect import schedule_of
 
-    for value in batch:
-        number(value, "--batches", 1, 1e5)
-    for value in context:
-        number(value, "--contexts", 0, 1e8)
+    _axis(batch, "--batches", 1, 1e5)
+    _axis(context, "--contexts", 0, 1e8)
     asked = asked_case(model, hardware, drafter, max_k=max_k, k=None, options=options)
     return schedule_of(
         asked.case, asked.ready.hardware, sorted(set(batch)), sorted(set(context)), max_k=max_k

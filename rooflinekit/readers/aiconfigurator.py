@@ -10,10 +10,10 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from rooflinekit.measurement import Measurement, Run
+from rooflinekit.measurement import Measurement
 from rooflinekit.precision import find_format
 from rooflinekit.profiles.library import find_hardware
-from rooflinekit.readers.kernel_tables import DEVICES, PACKAGE, STACKS, VERSION, Table
+from rooflinekit.readers.kernel_tables import DEVICES, PACKAGE, VERSION, Table
 from rooflinekit.readers.routing_law import touched
 
 FORMATS = {"bfloat16": "bf16", "fp8": "fp8", "fp8_block": "fp8", "nvfp4": "nvfp4"}
@@ -23,21 +23,6 @@ NOT_GATED = {(1024, 2688), (2048, 5120), (2688, 1856)}
 """Hidden and intermediate size of the experts with two matrices (Nemotron 3): the tables do not say it."""
 
 Record = Mapping[str, Any]
-
-
-def run_of(table: Table) -> Run:
-    """Provenance of a table's rows."""
-    profile = DEVICES[table.system]
-    return Run(
-        id=run_id(table),
-        started="",
-        device={"kind": "cuda", "name": profile},
-        environment={
-            "package": f"{PACKAGE} {VERSION}",
-            "stack": STACKS[table.stack],
-            "version": table.version,
-        },
-    )
 
 
 def run_id(table: Table) -> str:

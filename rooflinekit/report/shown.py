@@ -13,13 +13,14 @@ from rooflinekit.errors import RooflineError
 from rooflinekit.implied import Diagnosis
 from rooflinekit.levers import LeverTable
 from rooflinekit.prediction import Prediction
-from rooflinekit.prospect import Outlook
+from rooflinekit.prospect import Outlook, Schedule
 from rooflinekit.recommendation import Recommendation
 from rooflinekit.report.comparison import comparison_text
 from rooflinekit.report.diagnosis import diagnosis_text
 from rooflinekit.report.levers import levers_text
 from rooflinekit.report.prediction import prediction_text
 from rooflinekit.report.recommendation import outlook_lines, recommendation_text
+from rooflinekit.report.schedule import schedule_text
 from rooflinekit.report.tree import tree_text
 from rooflinekit.tree_round import TreeAnswer
 
@@ -29,6 +30,8 @@ WIDTH = 132
 TEXTS: Mapping[type, Callable[[Any], RenderableType]] = {
     Prediction: prediction_text,
     Outlook: lambda one: Group(*outlook_lines(one)),
+    Schedule: lambda one: schedule_text(one, one.drafter),
+    Comparison: lambda one: comparison_text((one,)),
     TreeAnswer: tree_text,
     LeverTable: levers_text,
     Diagnosis: diagnosis_text,
@@ -88,7 +91,8 @@ def as_text(answer: object, around: Outlook | None = None, engine: str = "") -> 
     Parameters
     ----------
     answer
-        What ``predict``, ``recommend``, ``outlook``, ``compare``, ``best_tree``, ``levers`` or ``diagnose`` returned.
+        What ``predict``, ``recommend``, ``outlook``, ``compare`` (all rows or one), ``schedule``, ``best_tree``,
+        ``levers`` or ``diagnose`` returned.
     around
         The outlook beside a recommendation.
     engine
@@ -113,6 +117,6 @@ def as_text(answer: object, around: Outlook | None = None, engine: str = "") -> 
     if type(answer) not in TEXTS:
         raise RooflineError(
             f"a {type(answer).__name__} has no text of its own; give what predict, recommend, outlook, compare, "
-            "best_tree, levers or diagnose returned"
+            "schedule, best_tree, levers or diagnose returned"
         )
     return Shown(TEXTS[type(answer)](answer))
