@@ -250,7 +250,20 @@ def _notes(machine: Machine, target: Target, load: Load) -> tuple[str, ...]:
         notes.append(f"the context is longer than the {longest} tokens the model was trained for")
     if target.tp > 1 and machine.evidence.get("collective latency") == "assumed":
         notes.append("the latency of collectives is assumed, not measured")
+    if "ceilings" in machine.evidence and unpacks(target.precision):
+        notes.append(UNPACKING)
     return tuple(notes)
+
+
+UNPACKING = (
+    "weights of fewer bits than they compute in are timed with the 16-bit kernels' ceilings: what unpacking costs is "
+    "not measured, so this is a lower bound"
+)
+
+
+def unpacks(numbers: Precision) -> bool:
+    """Whether the bulk of the weights is stored in fewer than 16 bits and computed in 16."""
+    return numbers.main.bits < 16 and numbers.main.compute in ("bf16", "fp16")
 
 
 def streamed_bytes_per_step(llm: Llm, numbers: Precision) -> float:

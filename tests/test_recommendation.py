@@ -498,3 +498,15 @@ def test_the_host_does_not_share_the_kernels_error():
     lower, higher = interval(Constant(0.7), slow, 0.05)
     assert higher / lower < high / low
     assert np.log(higher / lower) == pytest.approx(0.5 * np.log(high / low), rel=0.1)
+
+
+def test_weight_only_formats_are_a_lower_bound_on_calibrated_devices():
+    """No kernel that unpacks weights was fitted; the datasheet is a lower bound anyway."""
+    import rooflinekit as rk
+    from rooflinekit.prediction import UNPACKING
+
+    assert UNPACKING in rk.predict("llama-3.1-8b", "h100-sxm", dtype="w4a16").notes
+    assert UNPACKING not in rk.predict("llama-3.1-8b", "h100-sxm", dtype="fp8").notes
+    assert (
+        UNPACKING not in rk.predict("llama-3.1-8b", "h100-sxm", dtype="w4a16", calibration="datasheet").notes
+    )

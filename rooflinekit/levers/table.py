@@ -12,6 +12,7 @@ from rooflinekit.hardware import Hardware
 from rooflinekit.levers.example import TOKENS, VOCABULARY, distance, example_chain
 from rooflinekit.levers.rows import Lever, LeverPoint, LeverTable, Option
 from rooflinekit.memory import resident_weight_bytes
+from rooflinekit.prediction import UNPACKING, unpacks
 from rooflinekit.sampling import Chain
 from rooflinekit.target import Target
 from rooflinekit.transformer import Load, forward_pass
@@ -76,7 +77,7 @@ def lever_table(
         context=context,
         levers=tuple(rows),
         left_out=tuple(left_out),
-        notes=_notes(first),
+        notes=_notes(options),
     )
 
 
@@ -198,10 +199,14 @@ def _against(base: Lever, row: Lever, parts: tuple[Lever, Lever] | None = None) 
     return replace(row, points=tuple(points))
 
 
-def _notes(first: Option) -> tuple[str, ...]:
-    if first.drafter is None:
-        return ()
+def _notes(options: Sequence[Option]) -> tuple[str, ...]:
+    weight_only = [one for one in options if unpacks(one.target.precision)]
+    unpacked = any("ceilings" in one.machine.evidence for one in weight_only)
+    found = (UNPACKING,) if unpacked else ()
+    if options[0].drafter is None:
+        return found
     return (
+        *found,
         "every target is drafted for with the same acceptance; a quantised one may agree with its drafter less",
         "unchanged means the distribution: kernels of another width round differently, so greedy text may still differ",
     )
