@@ -11,6 +11,7 @@ import numpy as np
 from rooflinekit.acceptance import Acceptance
 from rooflinekit.curve import allowed_k
 from rooflinekit.drafters.base import Drafter
+from rooflinekit.limits import whole_grid
 from rooflinekit.plot.labels import Floats, Label, label_ends, place
 from rooflinekit.plot.style import (
     FAINT,
@@ -75,8 +76,7 @@ def batches_up_to(largest: float, per_octave: int = 8) -> Floats:
     >>> batches_up_to(4, per_octave=1)
     array([1., 2., 4.])
     """
-    count = int(np.ceil(np.log2(largest) * per_octave)) + 1
-    return np.unique(np.round(np.geomspace(1.0, largest, max(count, 2))))
+    return whole_grid(largest, per_octave)
 
 
 def speedups_by_batch(
